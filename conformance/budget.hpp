@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delta: how far a conforming implementation may be from the exact value, per element, as a theorem about a profile.
+// docs/budgets.md holds the derivation of every term; ids here and there are the same.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "conformance/case.hpp"
+#include "conformance/machine_profile.hpp"
+
+namespace qkcts {
+
+// binary64 values within 2^-50 relative of the exact ones (or exact 0), every element of every stage of the contract;
+// empty for a stage that does not exist. Hidden positions of scores and capped hold the value before masking;
+// masked holds -inf there, probs 0. Empty rows hold what the contract's empty_row says.
+struct ExactStages {
+  std::array<std::vector<double>, QKCTS_STAGE_COUNT> values;
+};
+
+enum class Trust : std::uint8_t {
+  judged = 0,
+  mistrusted = 1,  // Delta reaches what the element could be at all: it can fail, it never counts as a pass
+  domain = 2,      // an intermediate may overflow legally: not judged
+};
+
+struct StageBudget {
+  std::vector<float> delta;  // one per element of the selected rows, >= 0, finite unless domain
+  std::vector<Trust> trust;
+};
+
+// Rows for which budgets are wanted, per stage, ascending; every stage of the contract has an entry.
+using StageRows = std::array<std::vector<std::uint32_t>, QKCTS_STAGE_COUNT>;
+
+// Sources of error that can be switched on one after another; `explain` shows how Delta grows.
+enum class BudgetTerm : std::uint32_t;
+std::vector<BudgetTerm> budget_terms();           // in the order in which explain switches them on
+std::string_view budget_term_id(BudgetTerm term);     // e.g. "N1": heading in docs/budgets.md
+std::string_view budget_term_title(BudgetTerm term);  // one line
+using TermSet = std::uint64_t;                    // bit i: term i
+constexpr TermSet all_budget_terms = ~TermSet{0};
+
+// Evaluated in a fixed order by + - * / sqrt on binary64 only, rounded up to binary32: the same bits everywhere.
+std::array<StageBudget, QKCTS_STAGE_COUNT> stage_budgets(const Case& c, const ExactStages& exact, const StageRows& rows,
+                                                         const Profile& profile, TermSet terms = all_budget_terms);
+
+}  // namespace qkcts

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A named numerical contract: the C terms of <qkcts/contract.h> with name and sources, its JSON and its rules.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <qkcts/contract.h>
+
+namespace qkcts {
+
+// Bad user input (file, JSON, flag): `what()` is one line that says what, where and what to do. Exit code 3.
+class InputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Contract {
+  std::string name;   // slug [a-z0-9_]+
+  std::string title;  // one line
+  std::vector<std::string> sources;
+  qkcts_shape model_shape{};  // heads and head size of the model it is taken from; lengths are 0
+  qkcts_contract terms{};
+};
+
+// Throws InputError with the JSON pointer of the first fault. `origin` names the file in messages.
+Contract contract_from_json(std::string_view text, std::string_view origin);
+
+// Canonical text: every clause written out, keys sorted, shortest round-trip numbers, one line.
+std::string canonical_json(const Contract& contract);
+std::string contract_digest(const Contract& contract);  // SHA-256 of the canonical text without name, title, sources
+
+// Rules that a schema cannot say (R even, gain axes iff gain, ...). Empty if valid, else one line.
+std::string contract_fault(const qkcts_contract& terms);
+// Does the shape fit the contract (Hq a multiple of Hkv, R <= D, ...)? Empty if so, else one line.
+std::string shape_fault(const qkcts_contract& terms, const qkcts_shape& shape);
+
+// The contracts shipped in conformance/contracts, by name; throws InputError listing near names.
+std::vector<std::string> shipped_contracts();
+Contract shipped_contract(std::string_view name);
+
+// Clauses in which two contracts differ.
+struct ClauseDifference {
+  std::string clause;  // e.g. QK-EPS-02
+  std::string field;   // e.g. q_norm.root
+  std::string left;
+  std::string right;
+};
+std::vector<ClauseDifference> contract_differences(const Contract& left, const Contract& right);
+
+// ---- stages -------------------------------------------------------------------------------------------------------
+
+using StageSet = std::uint32_t;  // bit i: stage i
+constexpr StageSet bit(qkcts_stage stage) { return StageSet{1} << stage; }
+
+std::string_view stage_name(qkcts_stage stage);
+// Stages that exist under this contract (a norm that is not applied has no q_norm stage, ...). output and lse always do.
+StageSet stages_of(const qkcts_contract& terms);
+// Full shape of a stage tensor; docs in <qkcts/contract.h>.
+std::vector<std::int64_t> stage_shape(qkcts_stage stage, const qkcts_shape& shape);
+// Length of one row: D, Lk, Dv, or 1 for lse. A stage is a list of rows; row index = flattened leading axes.
+std::int64_t row_length(qkcts_stage stage, const qkcts_shape& shape);
+std::int64_t row_count(qkcts_stage stage, const qkcts_shape& shape);
+
+constexpr std::array<qkcts_stage, QKCTS_STAGE_COUNT> all_stages = {
+    QKCTS_STAGE_Q_NORM, QKCTS_STAGE_K_NORM, QKCTS_STAGE_Q_ROPE, QKCTS_STAGE_K_ROPE, QKCTS_STAGE_SCORES,
+    QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED, QKCTS_STAGE_PROBS,  QKCTS_STAGE_LSE,    QKCTS_STAGE_OUTPUT};
+
+// Clause group that a stage's formula belongs to first (QK-NORM, QK-ROPE, ...), for failure lines.
+std::string_view stage_clause(qkcts_stage stage);
+
+}  // namespace qkcts

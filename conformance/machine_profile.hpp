@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine model as data: what a conforming implementation's arithmetic may do. docs/budgets.md, section "Profiles".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/format.hpp"
+
+namespace qkcts {
+
+struct Profile {
+  std::string name;
+  std::string title;
+  std::vector<std::string> sources;          // hardware or library that each value admits
+  Format storage = Format::binary32;         // the case format that it judges
+  Format accumulator = Format::binary32;     // u = 2^-p and exponent range of the arithmetic
+  bool flush_to_zero = false;                // results below 2^emin may become 0: lambda = 2^emin, else 2^(emin - p)
+  bool denormals_are_zero = false;           // subnormal operands may be read as 0
+  bool truncating = false;                   // u := 2u
+  int chain = 0;                             // h: longest declared chain of additions; 0: any order
+  int online_block = 1;                      // smallest key block after which the running maximum may rise
+  double shift_slack = 0;                    // T_decl: how far the softmax shift may stay from the row maximum
+  double k_rsqrt = 2, k_sqrt = 1, k_exp = 2, k_tanh = 4, k_log = 2, k_div = 1;  // ulp; 0.5: correctly rounded
+  std::optional<Format> probability_storage; // P before the product with v
+};
+
+// Shipped profiles (conformance/profiles/*.json). Both throw InputError.
+std::vector<std::string> shipped_profiles();
+Profile shipped_profile(std::string_view name);
+Profile profile_from_json(std::string_view text, std::string_view origin);
+
+// Shipped profiles that judge cases stored in `storage`, in a fixed order; the first is the default.
+std::vector<Profile> profiles_for(Format storage);
+
+}  // namespace qkcts

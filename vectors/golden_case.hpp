@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A case with its sealed evidence, as it stands in a corpus. docs/vector_format.md
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "conformance/budget.hpp"
+#include "conformance/case.hpp"
+#include "conformance/evidence.hpp"
+
+namespace qkcts {
+
+struct GoldenStage {
+  bool present = false;
+  ProvenStage values;
+  std::vector<StageBudget> budgets;  // one per profile of the case, elements as in values
+};
+
+struct Range {  // minimum, median and maximum over the rows with a visible key
+  double min = 0, median = 0, max = 0;
+};
+
+struct GoldenCase {
+  Case input;  // slug, contract, shape, input tensors
+  std::string family;
+  std::string description;  // one line: why the case exists
+  std::uint64_t seed = 0;
+  std::vector<std::string> profiles;
+  std::array<GoldenStage, QKCTS_STAGE_COUNT> stages;
+  Range entropy, p_max, score_max;
+  std::string digest;  // SHA-256 of names, shapes, formats and raw bits
+};
+
+}  // namespace qkcts
