@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+
+#include "conformance/contract.hpp"
+#include "conformance/file.hpp"
+#include "harness/cli/commands.hpp"
+
+namespace {
+
+int run_command(const qkcts::cli::Command& command) {
+  try {
+    return command();
+  } catch (const qkcts::InputError& error) {
+    std::fprintf(stderr, "qkcts: %s\n", error.what());
+    return 3;
+  } catch (const qkcts::WriteError& error) {
+    std::fprintf(stderr, "qkcts: %s\n", error.what());
+    return 6;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "qkcts: internal error: %s\n", error.what());
+    return 6;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Conformance tests for QK-normalised attention kernels, judged against proven golden vectors", "qkcts"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", QKCTS_VERSION);
+  qkcts::cli::Command command;
+  qkcts::cli::add_contract(app, command);
+#ifdef QKCTS_CLI_VECTORS
+  qkcts::cli::add_generate(app, command);
+  qkcts::cli::add_verify(app, command);
+  qkcts::cli::add_inspect(app, command);
+#endif
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return run_command(command);
+}
