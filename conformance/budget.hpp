@@ -36,10 +36,10 @@ using StageRows = std::array<std::vector<std::uint32_t>, QKCTS_STAGE_COUNT>;
 
 // Sources of error that can be switched on one after another; `explain` shows how Delta grows.
 enum class BudgetTerm : std::uint32_t;
-std::vector<BudgetTerm> budget_terms();           // in the order in which explain switches them on
+std::vector<BudgetTerm> budget_terms();               // in the order in which explain switches them on
 std::string_view budget_term_id(BudgetTerm term);     // e.g. "N1": heading in docs/budgets.md
 std::string_view budget_term_title(BudgetTerm term);  // one line
-using TermSet = std::uint64_t;                    // bit i: term i
+using TermSet = std::uint64_t;                        // bit i: term i
 constexpr TermSet all_budget_terms = ~TermSet{0};
 
 // Evaluated in a fixed order by + - * / sqrt on binary64 only, rounded up to binary32: the same bits everywhere.

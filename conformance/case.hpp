@@ -15,7 +15,21 @@ namespace qkcts {
 
 // Order and names are those of qkcts_inputs.
 enum class Input : std::uint32_t {
-  q, k, v, q_gain, k_gain, q_bias, k_bias, cos, sin, q_position_ids, k_position_ids, scale, mask, bias, kv_len,
+  q,
+  k,
+  v,
+  q_gain,
+  k_gain,
+  q_bias,
+  k_bias,
+  cos,
+  sin,
+  q_position_ids,
+  k_position_ids,
+  scale,
+  mask,
+  bias,
+  kv_len,
 };
 constexpr std::size_t input_count = 15;
 std::string_view input_name(Input input);
@@ -50,6 +64,7 @@ std::vector<InputRequirement> required_inputs(const qkcts_contract& terms, const
 // kv_len outside [0, Lk], NaN or infinite q, k, v, ...), as one line; empty if none. -inf is allowed in `bias` only.
 std::string case_fault(const Case& c);
 
+// c must outlive the object and have no case_fault().
 // Is key kk visible to query row (b, h, qq)? The one home of the mask clauses (and of -inf in an additive bias).
 class Visibility {
  public:
@@ -57,7 +72,13 @@ class Visibility {
   bool visible(std::int64_t b, std::int64_t h, std::int64_t qq, std::int64_t kk) const;
 
  private:
+  std::int64_t offset(std::int64_t b) const;  // q' = q + offset
+
   const Case& case_;
+  const Tensor* kv_len_ = nullptr;
+  const Tensor* mask_ = nullptr;
+  const Tensor* bias_ = nullptr;
+  std::uint64_t minus_infinity_ = 0;  // as it stands in bias
 };
 
 }  // namespace qkcts

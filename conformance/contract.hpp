@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -55,10 +56,16 @@ std::vector<ClauseDifference> contract_differences(const Contract& left, const C
 // ---- stages -------------------------------------------------------------------------------------------------------
 
 using StageSet = std::uint32_t;  // bit i: stage i
-constexpr StageSet bit(qkcts_stage stage) { return StageSet{1} << stage; }
+constexpr StageSet bit(qkcts_stage stage) {
+  return StageSet{1} << stage;
+}
 
 std::string_view stage_name(qkcts_stage stage);
-// Stages that exist under this contract (a norm that is not applied has no q_norm stage, ...). output and lse always do.
+std::optional<qkcts_stage> stage_named(std::string_view name);
+// Can any key be hidden under this contract? (causal, key lengths, boolean mask, window, additive bias)
+bool hides_keys(const qkcts_contract& terms);
+// Stages that exist under this contract (a norm that is not applied has no q_norm stage, ...). output and lse always
+// do.
 StageSet stages_of(const qkcts_contract& terms);
 // Full shape of a stage tensor; docs in <qkcts/contract.h>.
 std::vector<std::int64_t> stage_shape(qkcts_stage stage, const qkcts_shape& shape);

@@ -30,9 +30,9 @@ struct FormatParameters {
 const FormatParameters& parameters(Format format);
 std::optional<Format> format_named(std::string_view name);
 
-double unit_roundoff(Format format);      // 2^-p
-double smallest_normal(Format format);    // 2^emin
-double smallest_subnormal(Format format); // 2^(emin - p + 1)
+double unit_roundoff(Format format);       // 2^-p
+double smallest_normal(Format format);     // 2^emin
+double smallest_subnormal(Format format);  // 2^(emin - p + 1)
 
 // The exact value of a bit pattern (the low `bits` bits). NaN for any NaN.
 double decode(Format format, std::uint64_t pattern);

@@ -30,9 +30,9 @@ struct Tensor {
   std::vector<std::int64_t> shape;
   std::vector<std::byte> bytes;
 
-  std::size_t count() const;  // product of the extents
-  double value(std::size_t index) const;            // exact; int32 and boolean too
-  std::uint64_t pattern(std::size_t index) const;   // raw bits
+  std::size_t count() const;                       // product of the extents
+  double value(std::size_t index) const;           // exact; int32 and boolean too
+  std::uint64_t pattern(std::size_t index) const;  // raw bits
   void set_pattern(std::size_t index, std::uint64_t pattern);
   std::vector<double> values() const;
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/case.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace qkcts {
+namespace {
+
+constexpr std::array<std::string_view, input_count> names = {
+    "q",     "k",    "v",    "q_gain", "k_gain", "q_bias", "k_bias", "cos", "sin", "q_position_ids", "k_position_ids",
+    "scale", "mask", "bias", "kv_len"};
+
+std::vector<std::int64_t> parameter_shape(std::uint32_t axes, std::int64_t heads, std::int64_t head_dim) {
+  switch (axes) {
+    case QKCTS_AXES_SCALAR:
+      return {1};
+    case QKCTS_AXES_HEAD_DIM:
+      return {head_dim};
+    case QKCTS_AXES_HEAD:
+      return {heads};
+    case QKCTS_AXES_HEAD_HEAD_DIM:
+      return {heads, head_dim};
+    default:
+      return {heads * head_dim};
+  }
+}
+
+bool extent_allowed(std::int64_t required, std::int64_t full, std::int64_t got) {
+  if (required == -1) return got == 1 || got == full;
+  if (required == -2) return got >= 1;
+  return got == required;
+}
+
+std::string requirement_text(const InputRequirement& requirement) {
+  std::string text = "[";
+  for (const std::int64_t extent : requirement.shape) {
+    if (text.size() > 1) text += ", ";
+    text += extent == -1 ? "1 or full" : extent == -2 ? "any" : std::to_string(extent);
+  }
+  return text + "]";
+}
+
+std::string tensor_fault(const InputRequirement& need, const Tensor& tensor, const qkcts_shape& shape) {
+  const std::string_view name = input_name(need.input);
+  if (tensor.type != need.type)
+    return fmt::format("input {}: element type {}, must be {}", name, element_type_name(tensor.type),
+                       element_type_name(need.type));
+  bool fits = tensor.shape.size() == need.shape.size();
+  for (std::size_t axis = 0; fits && axis < need.shape.size(); ++axis)
+    fits = extent_allowed(need.shape[axis], axis == 0 ? shape.batch : shape.q_heads, tensor.shape[axis]);
+  if (!fits)
+    return fmt::format("input {}: shape {}, must be {}", name, shape_text(tensor.shape), requirement_text(need));
+  if (tensor.bytes.size() != tensor.count() * element_size(tensor.type))
+    return fmt::format("input {}: {} bytes do not fill shape {}", name, tensor.bytes.size(), shape_text(tensor.shape));
+  return {};
+}
+
+// Values that an input may hold. `rows` is the number of rows of the rotary tables, `k_len` the largest key length.
+std::string value_fault(Input input, const Tensor& tensor, std::int64_t rows, std::int64_t k_len) {
+  for (std::size_t i = 0; i < tensor.count(); ++i) {
+    const double value = tensor.value(i);
+    const std::string_view name = input_name(input);
+    switch (input) {
+      case Input::q_position_ids:
+      case Input::k_position_ids:
+        if (value < 0 || value >= static_cast<double>(rows))
+          return fmt::format("input {}[{}]: position {} lies outside the {} rows of cos and sin", name, i, value, rows);
+        break;
+      case Input::kv_len:
+        if (value < 0 || value > static_cast<double>(k_len))
+          return fmt::format("input {}[{}]: length {} lies outside 0..{}", name, i, value, k_len);
+        break;
+      case Input::mask:
+        if (value > 1) return fmt::format("input {}[{}]: byte {} is neither 0 nor 1", name, i, value);
+        break;
+      default: {
+        const bool hides = input == Input::bias && value < 0 && std::isinf(value);
+        if (!std::isfinite(value) && !hides) return fmt::format("input {}[{}]: {} is not finite", name, i, value);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view input_name(Input input) {
+  return names[static_cast<std::size_t>(input)];
+}
+
+std::optional<Input> input_named(std::string_view name) {
+  for (std::size_t i = 0; i < input_count; ++i)
+    if (names[i] == name) return static_cast<Input>(i);
+  return std::nullopt;
+}
+
+std::vector<InputRequirement> required_inputs(const qkcts_contract& terms, const qkcts_shape& s, Format format) {
+  const ElementType storage = element_type(format);
+  const ElementType table = element_type(accumulator_format(format));
+  std::vector<InputRequirement> list = {{Input::q, storage, {s.batch, s.q_heads, s.q_len, s.head_dim}},
+                                        {Input::k, storage, {s.batch, s.kv_heads, s.k_len, s.head_dim}},
+                                        {Input::v, storage, {s.batch, s.kv_heads, s.k_len, s.v_head_dim}}};
+  const auto add = [&list](Input input, ElementType type, std::vector<std::int64_t> shape) {
+    list.push_back({input, type, std::move(shape)});
+  };
+  const qkcts_norm& q = terms.q_norm;
+  const qkcts_norm& k = terms.k_norm;
+  if (q.applied != 0 && q.gain != QKCTS_GAIN_NONE)
+    add(Input::q_gain, storage, parameter_shape(q.gain_axes, s.q_heads, s.head_dim));
+  if (k.applied != 0 && k.gain != QKCTS_GAIN_NONE)
+    add(Input::k_gain, storage, parameter_shape(k.gain_axes, s.kv_heads, s.head_dim));
+  if (q.applied != 0 && q.bias_axes != QKCTS_AXES_NONE)
+    add(Input::q_bias, storage, parameter_shape(q.bias_axes, s.q_heads, s.head_dim));
+  if (k.applied != 0 && k.bias_axes != QKCTS_AXES_NONE)
+    add(Input::k_bias, storage, parameter_shape(k.bias_axes, s.kv_heads, s.head_dim));
+  if (terms.rope.order != QKCTS_ROPE_NONE) {
+    const std::int64_t rotated = terms.rope.rotated == 0 ? s.head_dim : terms.rope.rotated;
+    add(Input::cos, table, {-2, rotated / 2});
+    add(Input::sin, table, {-2, rotated / 2});
+    add(Input::q_position_ids, ElementType::int32, {s.batch, s.q_len});
+    add(Input::k_position_ids, ElementType::int32, {s.batch, s.k_len});
+  }
+  if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) add(Input::scale, storage, {1});
+  if (terms.mask.boolean != 0) add(Input::mask, ElementType::boolean, {-1, -1, s.q_len, s.k_len});
+  if (terms.score.bias_order != QKCTS_BIAS_NONE) add(Input::bias, storage, {-1, -1, s.q_len, s.k_len});
+  if (terms.mask.kv_lengths != 0) add(Input::kv_len, ElementType::int32, {s.batch});
+  return list;
+}
+
+std::string case_fault(const Case& c) {
+  const qkcts_contract& terms = c.contract.terms;
+  if (std::string fault = contract_fault(terms); !fault.empty()) return fault;
+  if (std::string fault = shape_fault(terms, c.shape); !fault.empty()) return fault;
+  const std::vector<InputRequirement> needs = required_inputs(terms, c.shape, c.inputs.format);
+  std::array<bool, input_count> needed{};
+  for (const InputRequirement& need : needs) {
+    needed[static_cast<std::size_t>(need.input)] = true;
+    if (!c.inputs.has(need.input))
+      return fmt::format("input {} is missing: the contract needs it", input_name(need.input));
+    if (std::string fault = tensor_fault(need, c.inputs.at(need.input), c.shape); !fault.empty()) return fault;
+  }
+  for (std::size_t i = 0; i < input_count; ++i)
+    if (!needed[i] && c.inputs.has(static_cast<Input>(i)))
+      return fmt::format("input {} is given, but the contract has no use for it", names[i]);
+  std::int64_t rows = 0;
+  if (c.inputs.has(Input::cos)) {
+    rows = c.inputs.at(Input::cos).shape[0];
+    if (c.inputs.at(Input::sin).shape[0] != rows)
+      return fmt::format("input sin has {} rows, cos has {}", c.inputs.at(Input::sin).shape[0], rows);
+  }
+  for (const InputRequirement& need : needs) {
+    std::string fault = value_fault(need.input, c.inputs.at(need.input), rows, c.shape.k_len);
+    if (!fault.empty()) return fault;
+  }
+  return {};
+}
+
+}  // namespace qkcts

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole files: read with one clear error, written so that a reader sees the old file or the new one, never half of it.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace qkcts {
+
+// A file could not be written. Exit code 6.
+class WriteError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws InputError "PATH: reason" if it is no readable regular file or longer than 64 MiB.
+std::string read_text_file(const std::string& path);
+
+// Temporary name in the same folder, fsync, rename. Throws WriteError "PATH: reason" and leaves no temporary file
+// behind.
+void write_file_atomically(const std::string& path, std::string_view text);
+
+}  // namespace qkcts

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace qkcts {
+namespace {
+
+constexpr std::array<FormatParameters, 4> table = {{
+    {"binary64", 64, 53, -1022, 1023, 0x1.fffffffffffffp+1023},
+    {"binary32", 32, 24, -126, 127, 0x1.fffffep+127},
+    {"binary16", 16, 11, -14, 15, 0x1.ffcp+15},
+    {"bfloat16", 16, 8, -126, 127, 0x1.fep+127},
+}};
+
+std::uint64_t sign_bit(const FormatParameters& f) {
+  return std::uint64_t{1} << (f.bits - 1);
+}
+
+// Exponent field all ones, fraction 0. The largest normal number has the field emax - emin + 1.
+std::uint64_t infinity_pattern(const FormatParameters& f) {
+  return static_cast<std::uint64_t>(f.emax - f.emin + 2) << (f.precision - 1);
+}
+
+}  // namespace
+
+const FormatParameters& parameters(Format format) {
+  return table[static_cast<std::uint32_t>(format) - 1];
+}
+
+std::optional<Format> format_named(std::string_view name) {
+  for (std::uint32_t i = 0; i < table.size(); ++i)
+    if (table[i].name == name) return static_cast<Format>(i + 1);
+  return std::nullopt;
+}
+
+double unit_roundoff(Format format) {
+  return std::ldexp(1.0, -parameters(format).precision);
+}
+
+double smallest_normal(Format format) {
+  return std::ldexp(1.0, parameters(format).emin);
+}
+
+double smallest_subnormal(Format format) {
+  const FormatParameters& f = parameters(format);
+  return std::ldexp(1.0, f.emin - f.precision + 1);
+}
+
+double decode(Format format, std::uint64_t pattern) {
+  if (format == Format::binary64) return std::bit_cast<double>(pattern);
+  const FormatParameters& f = parameters(format);
+  const bool negative = (pattern & sign_bit(f)) != 0;
+  const std::uint64_t magnitude = pattern & (sign_bit(f) - 1);
+  if (magnitude > infinity_pattern(f)) return std::numeric_limits<double>::quiet_NaN();
+  double value = std::numeric_limits<double>::infinity();
+  if (magnitude < infinity_pattern(f)) {
+    const std::uint64_t hidden = std::uint64_t{1} << (f.precision - 1);
+    const std::uint64_t fraction = magnitude & (hidden - 1);
+    const int field = static_cast<int>(magnitude >> (f.precision - 1));
+    // A subnormal has the exponent of the smallest normal number and no hidden bit.
+    const std::uint64_t significand = field == 0 ? fraction : fraction | hidden;
+    value = std::ldexp(static_cast<double>(significand), std::max(field, 1) - 1 + f.emin - f.precision + 1);
+  }
+  return negative ? -value : value;
+}
+
+// Integers only: the result depends neither on the rounding mode of the thread nor on its flush-to-zero setting.
+std::uint64_t encode(Format format, double value) {
+  const FormatParameters& f = parameters(format);
+  constexpr std::uint64_t hidden64 = std::uint64_t{1} << 52;
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
+  const std::uint64_t sign = bits >> 63 != 0 ? sign_bit(f) : 0;
+  const std::uint64_t magnitude = bits & ~(std::uint64_t{1} << 63);
+  const std::uint64_t infinity = infinity_pattern(f);
+  if (magnitude > infinity_pattern(table[0])) return infinity | (std::uint64_t{1} << (f.precision - 2));
+  if (magnitude == infinity_pattern(table[0])) return sign | infinity;
+  if (magnitude == 0) return sign;
+
+  // |value| = significand * 2^(exponent - 52) with significand in [2^52, 2^53).
+  const int field = static_cast<int>(magnitude >> 52);
+  std::uint64_t significand = magnitude & (hidden64 - 1);
+  int exponent = -1022;
+  if (field != 0) {
+    significand |= hidden64;
+    exponent = field - 1023;
+  } else {
+    const int shift = std::countl_zero(significand) - 11;
+    significand <<= shift;
+    exponent -= shift;
+  }
+
+  // In units of the quantum 2^(scale - p + 1) of the target, the value is significand >> dropped.
+  const int scale = std::max(exponent, f.emin);
+  const int dropped = scale - exponent + 53 - f.precision;
+  if (dropped > 54) return sign;  // below half a quantum: significand < 2^53 <= 2^(dropped - 2)
+  std::uint64_t units = significand >> dropped;
+  if (dropped > 0) {
+    const std::uint64_t rest = significand & ((std::uint64_t{1} << dropped) - 1);
+    const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
+    if (rest > half || (rest == half && (units & 1) != 0)) ++units;
+  }
+  // units holds the hidden bit of a normal number, so adding it to the field below carries into the exponent by itself.
+  const std::uint64_t pattern = (static_cast<std::uint64_t>(scale - f.emin) << (f.precision - 1)) + units;
+  return sign | std::min(pattern, infinity);
+}
+
+double ulp(Format format, double z) {
+  const FormatParameters& f = parameters(format);
+  const int exponent = z == 0 ? f.emin : std::max(std::ilogb(z), f.emin);
+  return std::ldexp(1.0, exponent - f.precision + 1);
+}
+
+Format accumulator_format(Format storage) {
+  return storage == Format::binary64 ? Format::binary64 : Format::binary32;
+}
+
+Format stage_format(qkcts_stage stage, Format storage) {
+  switch (stage) {
+    case QKCTS_STAGE_SCORES:
+    case QKCTS_STAGE_CAPPED:
+    case QKCTS_STAGE_MASKED:
+    case QKCTS_STAGE_LSE:
+      return accumulator_format(storage);
+    default:
+      return storage;
+  }
+}
+
+}  // namespace qkcts

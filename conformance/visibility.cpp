@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mask clauses of docs/contract.md (QK-MASK), in one place.
+#include <cstdint>
+#include <limits>
+
+#include "conformance/case.hpp"
+
+namespace qkcts {
+namespace {
+
+// Element (b, h, qq, kk) of a tensor [B or 1, Hq or 1, Lq, Lk].
+std::size_t broadcast_index(const Tensor& tensor, std::int64_t b, std::int64_t h, std::int64_t qq, std::int64_t kk) {
+  const std::int64_t b_index = tensor.shape[0] == 1 ? 0 : b;
+  const std::int64_t h_index = tensor.shape[1] == 1 ? 0 : h;
+  return static_cast<std::size_t>(((b_index * tensor.shape[1] + h_index) * tensor.shape[2] + qq) * tensor.shape[3] +
+                                  kk);
+}
+
+}  // namespace
+
+Visibility::Visibility(const Case& c) : case_(c) {
+  const qkcts_mask& mask = c.contract.terms.mask;
+  if (mask.kv_lengths != 0) kv_len_ = &c.inputs.at(Input::kv_len);
+  if (mask.boolean != 0) mask_ = &c.inputs.at(Input::mask);
+  if (c.contract.terms.score.bias_order != QKCTS_BIAS_NONE) {
+    bias_ = &c.inputs.at(Input::bias);
+    minus_infinity_ = encode(c.inputs.format, -std::numeric_limits<double>::infinity());
+  }
+}
+
+std::int64_t Visibility::offset(std::int64_t b) const {
+  const qkcts_mask& mask = case_.contract.terms.mask;
+  const qkcts_shape& shape = case_.shape;
+  switch (mask.alignment) {
+    case QKCTS_BOTTOM_RIGHT:
+      return shape.k_len - shape.q_len;
+    case QKCTS_BOTTOM_RIGHT_VALID:
+      return static_cast<std::int64_t>(kv_len_->value(static_cast<std::size_t>(b))) - shape.q_len;
+    case QKCTS_OFFSET:
+      return mask.offset;
+    default:
+      return 0;
+  }
+}
+
+bool Visibility::visible(std::int64_t b, std::int64_t h, std::int64_t qq, std::int64_t kk) const {
+  const qkcts_mask& mask = case_.contract.terms.mask;
+  if (mask.causal != 0 || mask.has_window != 0) {
+    const std::int64_t position = qq + offset(b);
+    if (mask.causal != 0 && kk > position) return false;
+    if (mask.has_window != 0) {
+      if (mask.window_left >= 0 && kk < position - mask.window_left) return false;
+      if (mask.window_right >= 0 && kk > position + mask.window_right) return false;
+    }
+  }
+  if (kv_len_ != nullptr && static_cast<double>(kk) >= kv_len_->value(static_cast<std::size_t>(b))) return false;
+  if (mask_ != nullptr && mask_->pattern(broadcast_index(*mask_, b, h, qq, kk)) == 0) return false;
+  if (bias_ != nullptr && bias_->pattern(broadcast_index(*bias_, b, h, qq, kk)) == minus_infinity_) return false;
+  return true;
+}
+
+}  // namespace qkcts
