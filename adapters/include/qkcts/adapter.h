@@ -94,6 +94,19 @@ typedef struct qkcts_text {
   char* text;        /* out, caller-owned; may be NULL if capacity is 0 */
 } qkcts_text;
 
+/* Copies `source` into `target` by the rules above; a NULL target is not asked for. */
+static inline void qkcts_set_text(qkcts_text* target, const char* source) {
+  uint32_t length = 0;
+  if (target == NULL) return;
+  for (; source[length] != '\0'; ++length) {
+    if (target->text != NULL && length + 1 < target->capacity) target->text[length] = source[length];
+  }
+  target->length = length;
+  if (target->text != NULL && target->capacity > 0) {
+    target->text[length < target->capacity ? length : target->capacity - 1] = '\0';
+  }
+}
+
 typedef struct qkcts_run_args {
   uint32_t struct_size;
   uint32_t reserved;
@@ -144,6 +157,15 @@ QKCTS_STATIC_ASSERT(offsetof(qkcts_tensor, shape) == 24, "DLTensor layout");
 QKCTS_STATIC_ASSERT(offsetof(qkcts_tensor, strides) == 32, "DLTensor layout");
 QKCTS_STATIC_ASSERT(offsetof(qkcts_tensor, byte_offset) == 40, "DLTensor layout");
 QKCTS_STATIC_ASSERT(sizeof(qkcts_tensor) == 48, "DLTensor layout");
+/* Version 1.0 of the border; a later minor version appends behind these and adds lines here. */
+QKCTS_STATIC_ASSERT(offsetof(qkcts_inputs, q) == 8 && offsetof(qkcts_inputs, kv_len) == 120, "qkcts_inputs 1.0");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_outputs, stage) == 8, "qkcts_outputs 1.0");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_text, length) == 8 && offsetof(qkcts_text, text) == 16, "qkcts_text 1.0");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_run_args, state) == 8 && offsetof(qkcts_run_args, message) == 64,
+                    "qkcts_run_args 1.0");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_adapter_table, describe) == 16 && offsetof(qkcts_adapter_table, release) == 48,
+                    "qkcts_adapter_table 1.0");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_contract, q_norm) == 8 && offsetof(qkcts_norm, eps) == 40, "qkcts_contract 1.0");
 
 #ifdef __cplusplus
 }

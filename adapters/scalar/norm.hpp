@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clauses QK-NORM, QK-EPS, QK-GAIN and QK-VAR: c = x - mean, t = statistic(c), y = gain * c / root(t, eps) + bias.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <qkcts/contract.h>
+
+namespace qkcts::scalar {
+
+// A gain or bias tensor, flattened in memory order; which element belongs to (head, lane) is said by the axes alone.
+template <class Real>
+struct NormParameter {
+  std::uint32_t axes = QKCTS_AXES_NONE;
+  std::vector<Real> values;
+
+  Real at(std::int64_t head, std::int64_t lane, std::int64_t head_dim) const {
+    switch (axes) {
+      case QKCTS_AXES_SCALAR:
+        return values[0];
+      case QKCTS_AXES_HEAD:
+        return values[static_cast<std::size_t>(head)];
+      case QKCTS_AXES_HEAD_DIM:
+        return values[static_cast<std::size_t>(lane)];
+      default:
+        return values[static_cast<std::size_t>(head * head_dim + lane)];
+    }
+  }
+};
+
+// t over one group of n = x.size() lanes. `mean` is 0 unless the contract centres.
+template <class Real>
+Real statistic(const qkcts_norm& norm, std::span<const Real> x, Real mean);
+
+// d(t, eps) of the contract's epsilon placement.
+template <class Real>
+Real root(std::uint32_t placement, Real t, Real eps);
+
+// Normalises all heads of one token in place; `token` is [heads, head_dim].
+template <class Real>
+void normalise(const qkcts_norm& norm, const NormParameter<Real>& gain, const NormParameter<Real>& bias,
+               std::int64_t head_dim, std::span<Real> token);
+
+}  // namespace qkcts::scalar
