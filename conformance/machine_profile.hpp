@@ -20,9 +20,10 @@ struct Profile {
   bool flush_to_zero = false;             // results below 2^emin may become 0: lambda = 2^emin, else 2^(emin - p)
   bool denormals_are_zero = false;        // subnormal operands may be read as 0
   bool truncating = false;                // u := 2u
-  int chain = 0;                          // h: longest declared chain of additions; 0: any order
-  int online_block = 1;                   // smallest key block after which the running maximum may rise
-  double shift_slack = 0;                 // T_decl: how far the softmax shift may stay from the row maximum
+  double product_growth = 1;  // a dot of n products grows by (1 + product_growth u)^n - 1; 2.5: matrix units
+  int chain = 0;              // h: longest declared chain of additions; 0: any order
+  int online_block = 1;       // smallest key block after which the running maximum may rise
+  double shift_slack = 0;     // T_decl: how far the softmax shift may stay from the row maximum
   double k_rsqrt = 2, k_sqrt = 1, k_exp = 2, k_tanh = 4, k_log = 2, k_div = 1;  // ulp; 0.5: correctly rounded
   std::optional<Format> probability_storage;                                    // P before the product with v
 };
