@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vectors/corpus_writer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "conformance/file.hpp"
+#include "vectors/case_digest.hpp"
+#include "vectors/hdf5_file.hpp"
+#include "vectors/layout.hpp"
+#include "vectors/schema.hpp"
+#include "vectors/slug.hpp"
+
+namespace qkcts {
+namespace {
+
+namespace attribute = schema::attribute;
+
+template <class T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+template <class T>
+bool all_zero(const std::vector<T>& values) {
+  return std::all_of(values.begin(), values.end(), [](T value) { return value == T{}; });
+}
+
+std::vector<std::byte> narrowed(const std::vector<std::uint64_t>& patterns, std::size_t size) {
+  std::vector<std::byte> bytes(patterns.size() * size);
+  for (std::size_t i = 0; i < patterns.size(); ++i) std::memcpy(bytes.data() + i * size, &patterns[i], size);
+  return bytes;
+}
+
+void sync_folder(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;  // the rename stands; only its survival of a power cut is not forced
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+struct CorpusWriter::State {
+  std::string path;
+  std::string temporary;
+  CorpusHeader header;
+  std::unique_ptr<Hdf5Output> file;
+  std::map<std::string, std::string> contracts;  // name -> digest
+  std::map<std::string, std::string> cases;      // slug -> digest
+  std::set<std::string> groups;
+  bool finished = false;
+
+  void make_group(const std::string& group) {
+    if (group.empty() || !groups.insert(group).second) return;
+    const std::size_t slash = group.rfind('/');
+    if (slash != std::string::npos) make_group(group.substr(0, slash));
+    file->create_group(group);
+  }
+
+  bool lies_inside_a_case(const std::string& slug) const {
+    for (std::size_t slash = slug.find('/'); slash != std::string::npos; slash = slug.find('/', slash + 1))
+      if (cases.count(slug.substr(0, slash)) != 0) return true;
+    return false;
+  }
+
+  void write_dataset(const std::string& name, StoredType type, std::string_view format, const StageLayout& layout,
+                     std::span<const std::byte> bytes) {
+    file->write_dataset(name, type, layout.extents, bytes);
+    file->write_text(name, attribute::format, format);
+    file->write_texts(name, attribute::dimensions, layout.dimensions);
+  }
+
+  void write_contract(const Contract& contract) {
+    const std::string digest = contract_digest(contract);
+    const auto [known, is_new] = contracts.emplace(contract.name, digest);
+    if (!is_new) {
+      if (known->second != digest)
+        throw InputError(fmt::format("{}: two different contracts are named {}", path, contract.name));
+      return;
+    }
+    const std::string group = fmt::format("{}/{}", schema::contracts, contract.name);
+    make_group(group);
+    file->write_text(group, attribute::json, canonical_json(contract));
+    file->write_text(group, attribute::digest, digest);
+  }
+
+  void write_input(const std::string& group, Input input, const Tensor& tensor) {
+    StageLayout layout{{}, input_dimensions(input, tensor.shape.size())};
+    for (const std::int64_t extent : tensor.shape) layout.extents.push_back(static_cast<std::uint64_t>(extent));
+    write_dataset(fmt::format("{}/{}", group, input_name(input)), stored_type(tensor.type),
+                  element_type_name(tensor.type), layout, tensor.bytes);
+  }
+
+  void write_stage(const std::string& group, qkcts_stage stage, const GoldenStage& golden, const Case& c) {
+    const ProvenStage& values = golden.values;
+    const Format format = stage_format(stage, c.inputs.format);
+    const StageLayout layout = stage_layout(stage, c.shape, values.rows.size());
+    make_group(group);
+    file->write_text(group, attribute::format, parameters(format).name);
+    if (values.rows.size() != static_cast<std::uint64_t>(row_count(stage, c.shape)))
+      write_dataset(group + "/" + schema::rows, StoredType::uint32, "uint32",
+                    {{values.rows.size()}, {std::string(schema::rows_dimension)}}, bytes_of(values.rows));
+    const ElementType type = element_type(format);
+    write_dataset(group + "/" + schema::expected, stored_type(type), parameters(format).name, layout,
+                  narrowed(values.expected, element_size(type)));
+    write_dataset(group + "/" + schema::value_hi, StoredType::binary64, "binary64", layout, bytes_of(values.hi));
+    write_dataset(group + "/" + schema::value_lo, StoredType::int16, "int16", layout, bytes_of(values.lo));
+    if (!all_zero(values.rule))
+      write_dataset(group + "/" + schema::rule, StoredType::uint8, "uint8", layout, bytes_of(values.rule));
+    std::vector<float> budgets;
+    std::vector<Trust> trust;
+    for (const StageBudget& budget : golden.budgets) {
+      budgets.insert(budgets.end(), budget.delta.begin(), budget.delta.end());
+      trust.insert(trust.end(), budget.trust.begin(), budget.trust.end());
+    }
+    const StageLayout profiled = per_profile(layout, golden.budgets.size());
+    write_dataset(group + "/" + schema::budget, StoredType::binary32, "binary32", profiled, bytes_of(budgets));
+    if (!all_zero(trust))
+      write_dataset(group + "/" + schema::trust, StoredType::uint8, "uint8", profiled, bytes_of(trust));
+  }
+
+  void write_range(const std::string& group, const char* name, const Range& range) {
+    const std::array<double, 3> values{range.min, range.median, range.max};
+    file->write_numbers(group, name, StoredType::binary64, std::as_bytes(std::span(values)));
+  }
+
+  void write_case_attributes(const std::string& group, const GoldenCase& golden) {
+    const qkcts_shape& s = golden.input.shape;
+    const std::array<std::int64_t, 7> shape{s.batch, s.q_heads, s.kv_heads, s.q_len, s.k_len, s.head_dim, s.v_head_dim};
+    file->write_text(group, attribute::contract, golden.input.contract.name);
+    file->write_text(group, attribute::format, parameters(golden.input.inputs.format).name);
+    file->write_text(group, attribute::family, golden.family);
+    file->write_text(group, attribute::description, golden.description);
+    file->write_numbers(group, attribute::shape, StoredType::int64, std::as_bytes(std::span(shape)));
+    file->write_numbers(group, attribute::seed, StoredType::uint64, std::as_bytes(std::span(&golden.seed, 1)));
+    file->write_texts(group, attribute::profiles, golden.profiles);
+    write_range(group, attribute::entropy, golden.entropy);
+    write_range(group, attribute::p_max, golden.p_max);
+    write_range(group, attribute::score_max, golden.score_max);
+    file->write_text(group, attribute::digest, golden.digest);
+  }
+};
+
+CorpusWriter::CorpusWriter(const std::string& path, const CorpusHeader& header) : state_(std::make_unique<State>()) {
+  state_->path = path;
+  state_->temporary = path + ".partial";
+  state_->header = header;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) throw WriteError(fmt::format("{}: is a folder", path));
+  state_->file = std::make_unique<Hdf5Output>(state_->temporary);
+  state_->file->write_text("", attribute::format, schema::format_name);
+  const std::uint32_t version = schema::format_version;
+  state_->file->write_numbers("", attribute::format_version, StoredType::uint32, std::as_bytes(std::span(&version, 1)));
+  state_->file->write_text("", attribute::generator_version, header.generator_version);
+  state_->file->write_text("", attribute::precision_policy, schema::precision_policy);
+  state_->file->write_text("", attribute::suite, header.suite);
+  state_->file->write_numbers("", attribute::seed, StoredType::uint64, std::as_bytes(std::span(&header.seed, 1)));
+  state_->make_group(schema::contracts);
+  state_->make_group(schema::cases);
+}
+
+CorpusWriter::~CorpusWriter() {
+  if (state_->finished) return;
+  const bool ours = state_->file != nullptr;
+  state_->file.reset();
+  if (ours) ::unlink(state_->temporary.c_str());
+}
+
+void CorpusWriter::add(GoldenCase& golden) {
+  const Case& c = golden.input;
+  if (!is_slug(c.slug)) throw InputError(fmt::format("{}: {} is no valid slug", state_->path, c.slug));
+  const std::string group = fmt::format("{}/{}", schema::cases, c.slug);
+  if (golden.profiles.empty()) throw InputError(fmt::format("{}: case {} has no profile", state_->path, c.slug));
+  if (state_->groups.count(group) != 0 || state_->lies_inside_a_case(c.slug))
+    throw InputError(fmt::format("{}: case {} exists already, or another one lies inside it", state_->path, c.slug));
+  golden.digest = case_digest(golden);
+  state_->write_contract(c.contract);
+  state_->make_group(group);
+  state_->write_case_attributes(group, golden);
+  state_->make_group(group + "/" + schema::inputs);
+  for (std::size_t i = 0; i < input_count; ++i)
+    if (c.inputs.tensors[i])
+      state_->write_input(group + "/" + schema::inputs, static_cast<Input>(i), *c.inputs.tensors[i]);
+  for (const qkcts_stage stage : all_stages)
+    if (golden.stages[stage].present)
+      state_->write_stage(fmt::format("{}/{}/{}", group, schema::stages, stage_name(stage)), stage,
+                          golden.stages[stage], c);
+  state_->cases.emplace(c.slug, golden.digest);
+}
+
+std::string CorpusWriter::finish() {
+  std::vector<DigestEntry> contracts, cases;
+  for (const auto& [name, digest] : state_->contracts) contracts.push_back({name, digest});
+  for (const auto& [slug, digest] : state_->cases) cases.push_back({slug, digest});
+  const std::string digest = corpus_digest(state_->header.suite, state_->header.seed, contracts, cases);
+  state_->file->write_text("", attribute::digest, digest);
+  state_->file->close();
+  const int fd = ::open(state_->temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = fd >= 0 && ::fsync(fd) == 0;
+  const int sync_errno = errno;
+  if (fd >= 0) ::close(fd);
+  if (!synced) throw WriteError(fmt::format("{}: cannot be written: {}", state_->path, std::strerror(sync_errno)));
+  if (::rename(state_->temporary.c_str(), state_->path.c_str()) != 0)
+    throw WriteError(fmt::format("{}: cannot be renamed to: {}", state_->path, std::strerror(errno)));
+  state_->finished = true;
+  sync_folder(state_->path);
+  return digest;
+}
+
+}  // namespace qkcts

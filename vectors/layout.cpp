@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vectors/layout.hpp"
+
+#include "vectors/schema.hpp"
+
+namespace qkcts {
+
+StoredType stored_type(ElementType type) {
+  switch (type) {
+    case ElementType::binary64:
+      return StoredType::binary64;
+    case ElementType::binary32:
+      return StoredType::binary32;
+    case ElementType::binary16:
+      return StoredType::binary16;
+    case ElementType::bfloat16:
+      return StoredType::bfloat16;
+    case ElementType::int32:
+      return StoredType::int32;
+    case ElementType::boolean:
+      break;
+  }
+  return StoredType::uint8;
+}
+
+std::vector<std::string> input_dimensions(Input input, std::size_t rank) {
+  switch (input) {
+    case Input::q:
+      return {"batch", "q_head", "query", "lane"};
+    case Input::k:
+      return {"batch", "kv_head", "key", "lane"};
+    case Input::v:
+      return {"batch", "kv_head", "key", "v_lane"};
+    case Input::cos:
+    case Input::sin:
+      return {"position", "pair"};
+    case Input::q_position_ids:
+      return {"batch", "query"};
+    case Input::k_position_ids:
+      return {"batch", "key"};
+    case Input::mask:
+    case Input::bias:
+      return {"batch", "q_head", "query", "key"};
+    case Input::kv_len:
+      return {"batch"};
+    default:  // gains, biases, scale: [1], [D], [H], [H*D] or [H, D], as the contract's axes say
+      return rank == 2 ? std::vector<std::string>{"head", "lane"} : std::vector<std::string>{"entry"};
+  }
+}
+
+StageLayout stage_layout(qkcts_stage stage, const qkcts_shape& shape, std::uint64_t stored_rows) {
+  const bool of_keys = stage == QKCTS_STAGE_K_NORM || stage == QKCTS_STAGE_K_ROPE;
+  const auto length = static_cast<std::uint64_t>(row_length(stage, shape));
+  std::string inner = "key";
+  if (stage <= QKCTS_STAGE_K_ROPE) inner = "lane";
+  if (stage == QKCTS_STAGE_OUTPUT) inner = "v_lane";
+  if (stored_rows != static_cast<std::uint64_t>(row_count(stage, shape)))
+    return {{stored_rows, length}, {std::string(schema::rows_dimension), inner}};
+  StageLayout layout;
+  for (const std::int64_t extent : stage_shape(stage, shape))
+    layout.extents.push_back(static_cast<std::uint64_t>(extent));
+  layout.dimensions = {"batch", of_keys ? "kv_head" : "q_head", of_keys ? "key" : "query"};
+  if (layout.extents.size() == 4) layout.dimensions.push_back(inner);
+  return layout;
+}
+
+StageLayout per_profile(const StageLayout& layout, std::size_t profiles) {
+  StageLayout result = layout;
+  result.extents.insert(result.extents.begin(), profiles);
+  result.dimensions.emplace(result.dimensions.begin(), schema::profile_dimension);
+  return result;
+}
+
+}  // namespace qkcts
