@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loaded adapter: dlopen, the one symbol, version negotiation, and the calls around run(). Runs code of the adapter,
+// so it is used in the worker, or in the host only on request.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <qkcts/adapter.h>
+
+namespace qkcts {
+
+// What is wrong with a table by the rules of <qkcts/adapter.h>, as one line; empty if it can be used.
+std::string table_fault(const qkcts_adapter_table* table);
+
+class AdapterLibrary {
+ public:
+  // Throws AdapterError: no library, no symbol, another major version, missing functions.
+  explicit AdapterLibrary(const std::string& path);
+  ~AdapterLibrary();  // release(), and nothing else: many runtimes do not survive dlclose
+  AdapterLibrary(const AdapterLibrary&) = delete;
+  AdapterLibrary& operator=(const AdapterLibrary&) = delete;
+
+  // The text of describe(). Throws AdapterError if the adapter refuses.
+  std::string describe() const;
+  // QKCTS_OK, or another status with the adapter's reason.
+  qkcts_status probe(std::string& reason) const;
+  // Throws AdapterError with the adapter's message.
+  void prepare(const std::string& options);
+
+  const qkcts_adapter_table& table() const { return *table_; }
+  void* state() const { return state_; }
+
+ private:
+  std::string path_;
+  const qkcts_adapter_table* table_ = nullptr;
+  void* state_ = nullptr;
+  bool prepared_ = false;
+};
+
+}  // namespace qkcts

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "harness/adapter_error.hpp"
+#include "harness/adapter_runner.hpp"
+
+namespace qkcts {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 4> bundled_names = {"scalar", "avx2", "mutants", "template"};
+
+// Where the library of a bundled adapter stands, or an empty path.
+fs::path bundled_library(const std::string& name) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const std::string file = fmt::format("libqkcts_{}.so", name);
+  for (const char* folder : {"../lib/qkcts", "../lib", "."}) {
+    const fs::path candidate = (program.parent_path() / folder / file).lexically_normal();
+    if (fs::is_regular_file(candidate, error)) return candidate;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> bundled_adapters() {
+  std::vector<std::string> found;
+  for (const char* name : bundled_names) {
+    if (!bundled_library(name).empty()) found.emplace_back(name);
+  }
+  return found;
+}
+
+AdapterSpec resolve_adapter(const std::string& given) {
+  AdapterSpec spec;
+  spec.given = given;
+  const std::size_t mark = given.find('?');
+  const std::string target = given.substr(0, mark);
+  if (mark != std::string::npos) spec.options = given.substr(mark + 1);
+  if (std::find(bundled_names.begin(), bundled_names.end(), target) != bundled_names.end()) {
+    spec.path = bundled_library(target).string();
+    if (spec.path.empty()) {
+      throw AdapterError(fmt::format("{}: this bundled adapter was not built; there are: {}", target,
+                                     fmt::join(bundled_adapters(), ", ")));
+    }
+    return spec;
+  }
+  std::error_code error;
+  if (!fs::is_regular_file(target, error)) {
+    throw AdapterError(fmt::format("{}: no such file, and no bundled adapter ({}); a library is given by its path",
+                                   target, fmt::join(bundled_names, ", ")));
+  }
+  spec.path = fs::absolute(target).lexically_normal().string();  // so that dlopen does not search for it
+  return spec;
+}
+
+}  // namespace qkcts

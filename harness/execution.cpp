@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/execution.hpp"
+
+#include <chrono>
+
+#include "harness/placed_case.hpp"
+
+namespace qkcts {
+
+Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement) {
+  PlacedCase placed(request, placement);
+  const qkcts_run_args* const args = placed.args(adapter.state());
+  Execution result;
+  const auto start = std::chrono::steady_clock::now();
+  result.status = adapter.table().run(args);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.implementation = placed.implementation();
+  result.message = placed.message();
+  if (const auto harm = placed.harm()) {
+    result.violation = harm->verdict;
+    result.violation_detail = harm->detail;
+  }
+  if (result.status == QKCTS_OK) result.outputs = placed.outputs();
+  return result;
+}
+
+}  // namespace qkcts

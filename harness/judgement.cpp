@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judgement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace qkcts {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::uint64_t pattern_at(std::span<const std::byte> bytes, std::size_t index, std::size_t size) {
+  std::uint64_t pattern = 0;
+  std::memcpy(&pattern, bytes.data() + index * size, size);  // little-endian, as everywhere in the suite
+  return pattern;
+}
+
+void fail(JudgedElement& element, Breach breach) {
+  element.breach = breach;
+  element.ulps = infinity;
+  element.ratio = infinity;
+}
+
+// Both sides of the overflow threshold can be right: a legal y with |y - z| <= Delta may round to infinity as soon as
+// it can reach largest + half an ulp.
+bool overflow_is_legal(Format format, double got, StoredValue z, float delta) {
+  const FormatParameters& p = parameters(format);
+  const double half_ulp = ulp(format, p.largest) / 2;
+  return reaches(got > 0 ? 1.0 : -1.0, z, static_cast<double>(delta), p.largest, half_ulp);
+}
+
+void judge_by_budget(JudgedElement& element, Format format) {
+  if (element.trust == Trust::domain || std::isinf(element.delta)) {
+    element.trust = Trust::domain;
+    return;
+  }
+  const double got = element.got_value;
+  const StoredValue z = element.exact;
+  if (std::isnan(z.hi) || std::isnan(got)) {
+    if (std::isnan(z.hi) != std::isnan(got)) fail(element, Breach::value_class);
+    return;
+  }
+  if (std::isinf(z.hi)) {
+    if (got != z.hi) fail(element, Breach::value_class);
+    return;
+  }
+  if (std::isinf(got)) {
+    if (!overflow_is_legal(format, got, z, element.delta)) fail(element, Breach::value_class);
+    return;
+  }
+  // A finite value where infinity is expected needs no rule of its own: within Delta of z it lies below the threshold.
+  const double delta = static_cast<double>(element.delta);
+  const Distance d = distance(got, z, delta);
+  element.ulps = d.in_units_of(ulp(format, z.hi));
+  element.ratio = d.scaled == 0 ? 0 : delta > 0 ? d.in_units_of(delta) : infinity;
+  if (!d.within) element.breach = Breach::budget;
+}
+
+void judge_exact(JudgedElement& element, Format format) {
+  const double due = decode(format, element.expected);
+  const bool holds = std::isnan(due) ? std::isnan(element.got_value) : element.got_value == due;
+  if (holds) return;
+  fail(element, std::isnan(due) || std::isnan(element.got_value) || std::isinf(due) != std::isinf(element.got_value)
+                    ? Breach::value_class
+                    : Breach::exact_clause);
+}
+
+// A finite sentinel conforms where exp of its distance from the row maximum is 0 in the accumulator's format.
+void judge_sentinel(JudgedElement& element, Format format, std::optional<double> row_maximum) {
+  const double got = element.got_value;
+  if (std::isnan(got)) return fail(element, Breach::value_class);
+  if (got == -infinity || !row_maximum.has_value()) return;
+  const double vanishes_below = std::log(smallest_subnormal(format));
+  if (!(got - *row_maximum < vanishes_below)) fail(element, Breach::sentinel);
+}
+
+bool over_limit(const JudgedElement& element, const Limit& limit) {
+  if (limit.max_ulp && !(element.ulps <= *limit.max_ulp)) return true;
+  if (limit.max_ratio && !(element.ratio <= *limit.max_ratio)) return true;
+  if (!limit.atol && !limit.rtol) return false;
+  if (!std::isfinite(element.got_value) || !std::isfinite(element.exact.hi)) return element.breach != Breach::none;
+  const double error = std::fabs(distance(element.got_value, element.exact, 0).error);
+  return !(error <= limit.atol.value_or(0) + limit.rtol.value_or(0) * std::fabs(element.exact.hi));
+}
+
+// Collects what a stage's report needs while its elements pass by.
+class Tally {
+ public:
+  Tally(StageJudgement& result, const std::optional<Limit>& limit) : result_(result) {
+    if (limit) result_.limit = LimitResult{*limit, 0, std::nullopt};
+  }
+
+  void add(const JudgedElement& element) {
+    count(element);
+    const bool failed = element.breach != Breach::none;
+    if (failed) {
+      ++result_.counts.failed;
+      if (result_.failures.size() < failures_kept) result_.failures.push_back(element);
+    }
+    const bool by_budget = element.rule == ElementRule::budget || element.rule == ElementRule::budget_exact;
+    const bool measured = by_budget && element.trust != Trust::domain;
+    if (measured) measure(element);
+    if (measured || failed) keep_worst(element, result_.worst);
+    if (result_.limit && measured && over_limit(element, result_.limit->limit)) {
+      ++result_.limit->violations;
+      keep_worst(element, result_.limit->worst);
+    }
+  }
+
+  void finish() {
+    if (ulps_.empty()) return;
+    const auto n = static_cast<double>(ulps_.size());
+    result_.mean_ulp = sum_ / n;
+    result_.signed_mean_ulp = signed_sum_ / n;
+    const std::size_t rank = (ulps_.size() * 99 + 99) / 100 - 1;
+    std::nth_element(ulps_.begin(), ulps_.begin() + static_cast<std::ptrdiff_t>(rank), ulps_.end());
+    result_.p99_ulp = ulps_[rank];
+  }
+
+ private:
+  void count(const JudgedElement& element) {
+    ElementCounts& c = result_.counts;
+    if (element.rule == ElementRule::hidden) {
+      ++c.hidden;
+    } else if (element.rule == ElementRule::exact_clause) {
+      ++c.exact;
+    } else {
+      ++(element.trust == Trust::domain ? c.domain : element.trust == Trust::mistrusted ? c.mistrusted : c.judged);
+    }
+  }
+
+  void measure(const JudgedElement& element) {
+    result_.max_ulp = std::fmax(result_.max_ulp, element.ulps);
+    result_.max_ratio = std::fmax(result_.max_ratio, element.ratio);
+    const auto edge = std::lower_bound(histogram_edges.begin(), histogram_edges.end(), element.ulps);
+    ++result_.histogram[static_cast<std::size_t>(edge - histogram_edges.begin())];
+    ulps_.push_back(element.ulps);
+    sum_ += element.ulps;
+    signed_sum_ += element.got_value < element.exact.hi ? -element.ulps : element.ulps;
+  }
+
+  static void keep_worst(const JudgedElement& element, std::optional<JudgedElement>& worst) {
+    if (!worst || element.ratio > worst->ratio || (element.ratio == worst->ratio && element.ulps > worst->ulps)) {
+      worst = element;
+    }
+  }
+
+  StageJudgement& result_;
+  std::vector<double> ulps_;
+  double sum_ = 0, signed_sum_ = 0;
+};
+
+Verdict stage_verdict(const StageJudgement& s) {
+  if (s.unwritten > 0) return Verdict::error_unwritten;
+  if (s.counts.failed > 0) return Verdict::fail;
+  if (s.counts.judged + s.counts.exact > 0) return Verdict::pass;
+  if (s.counts.mistrusted > 0) return Verdict::mistrusted;
+  return s.counts.domain > 0 ? Verdict::domain : Verdict::skipped;
+}
+
+std::uint64_t count_unwritten(std::span<const std::byte> got, std::size_t size, std::uint64_t poison) {
+  std::uint64_t unwritten = 0;
+  for (std::size_t i = 0; i < got.size() / size; ++i) unwritten += pattern_at(got, i, size) == poison ? 1 : 0;
+  return unwritten;
+}
+
+// Largest visible exact score of a stored row of the masked stage.
+std::optional<double> visible_maximum(const ProvenStage& values, std::size_t first, std::size_t length) {
+  std::optional<double> maximum;
+  for (std::size_t i = first; i < first + length; ++i) {
+    if (values.rule[i] == ElementRule::hidden) continue;
+    maximum = maximum ? std::fmax(*maximum, values.hi[i]) : values.hi[i];
+  }
+  return maximum;
+}
+
+}  // namespace
+
+std::string_view breach_name(Breach breach) {
+  constexpr std::array<std::string_view, 6> names = {"none",         "unwritten", "class",
+                                                     "exact_clause", "sentinel",  "budget"};
+  return names[static_cast<std::size_t>(breach)];
+}
+
+std::uint64_t poison_pattern(Format format) {
+  switch (format) {
+    case Format::binary64:
+      return 0x7FF4C3D1A5B6E7F9u;
+    case Format::binary32:
+      return 0x7FA5C3D1u;
+    case Format::binary16:
+      return 0x7D2Bu;
+    case Format::bfloat16:
+      return 0x7FA5u;
+  }
+  return 0;
+}
+
+JudgedElement judge_element(qkcts_stage stage, Format storage, std::uint64_t got, const GoldenStage& golden,
+                            std::size_t index, const StageBudget& budget, std::optional<double> row_maximum) {
+  const Format format = stage_format(stage, storage);
+  JudgedElement element;
+  element.got = got;
+  element.expected = golden.values.expected[index];
+  element.got_value = decode(format, got);
+  element.exact = {golden.values.hi[index], golden.values.lo[index]};
+  element.delta = budget.delta[index];
+  element.rule = golden.values.rule[index];
+  element.trust = budget.trust[index];
+  if (got == poison_pattern(format)) {
+    fail(element, Breach::unwritten);
+  } else if (element.rule == ElementRule::exact_clause) {
+    judge_exact(element, format);
+  } else if (element.rule == ElementRule::hidden) {
+    if (stage == QKCTS_STAGE_MASKED) judge_sentinel(element, format, row_maximum);
+  } else {
+    judge_by_budget(element, format);
+  }
+  return element;
+}
+
+StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::size_t profile,
+                           std::span<const std::byte> got, const std::optional<Limit>& limit) {
+  const GoldenStage& stored = golden.stages[stage];
+  const Format storage = golden.input.inputs.format;
+  const Format format = stage_format(stage, storage);
+  const auto size = static_cast<std::size_t>(parameters(format).bits / 8);
+  const auto length = static_cast<std::size_t>(row_length(stage, golden.input.shape));
+  StageJudgement result;
+  result.unwritten = count_unwritten(got, size, poison_pattern(format));
+  Tally tally(result, limit);
+  for (std::size_t r = 0; r < stored.values.rows.size(); ++r) {
+    const std::uint32_t row = stored.values.rows[r];
+    const auto maximum =
+        stage == QKCTS_STAGE_MASKED ? visible_maximum(stored.values, r * length, length) : std::optional<double>{};
+    for (std::size_t column = 0; column < length; ++column) {
+      JudgedElement element = judge_element(stage, storage, pattern_at(got, row * length + column, size), stored,
+                                            r * length + column, stored.budgets[profile], maximum);
+      element.place = {row, static_cast<std::uint32_t>(column)};
+      tally.add(element);
+    }
+  }
+  tally.finish();
+  result.verdict = stage_verdict(result);
+  return result;
+}
+
+}  // namespace qkcts

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker's side: a process that loads one adapter and does what the host says until the host hangs up.
+#pragma once
+
+#include "harness/worker_protocol.hpp"
+
+namespace qkcts {
+
+// One adapter, opened once; used by the worker and by in-process runs alike. Neither call throws: what goes wrong is in
+// the answer.
+class AdapterSession {
+ public:
+  OpenAnswer open(const OpenOrder& order);
+  RunAnswer run(const RunOrder& order) const;
+
+ private:
+  std::unique_ptr<AdapterLibrary> library_;
+};
+
+// Whole life of a worker process; returns its exit status.
+int worker_main();
+
+}  // namespace qkcts

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of a worker: start it, talk to it with a deadline, and say how it died if it did.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "harness/fault_report.hpp"
+#include "harness/verdict.hpp"
+
+namespace qkcts {
+
+struct WorkerLimits {
+  std::chrono::milliseconds timeout{60000};  // of one exchange
+  std::size_t resident_bytes = 0;            // 0: four fifths of the machine's memory
+};
+
+struct WorkerDeath {
+  Verdict verdict = Verdict::error_crash;  // not_run if the run was interrupted
+  std::string detail;                      // one line
+};
+
+class WorkerProcess {
+ public:
+  // Starts this program again as a worker. Throws std::system_error if that fails.
+  explicit WorkerProcess(const WorkerLimits& limits);
+  // Kills the worker's process group and everything that came out of it.
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // Sends one message and waits for one. After a death the object is spent.
+  std::variant<std::vector<std::byte>, WorkerDeath> exchange(std::span<const std::byte> message);
+
+  // The last 16 KiB that the worker wrote to stdout and stderr since the last call.
+  std::string take_output();
+
+ private:
+  enum class Readiness { message, death, timeout, memory, hang_up, interrupted };
+  Readiness pump(std::span<const std::byte> message);
+  void send_some(std::span<const std::byte>& rest);
+  bool receive_some();
+  void drain_output();
+  bool answer_complete() const;
+  WorkerDeath death_by_itself();
+  std::size_t resident_bytes() const;
+  void end();
+
+  WorkerLimits limits_;
+  pid_t pid_ = -1;
+  int conversation_ = -1;
+  int output_ = -1;
+  FaultRecord* fault_ = nullptr;
+  std::set<pid_t> older_children_;
+  std::vector<std::byte> received_;
+  std::string output_tail_;
+};
+
+}  // namespace qkcts

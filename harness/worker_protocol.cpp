@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/worker_protocol.hpp"
+
+namespace qkcts {
+namespace {
+
+void write(MessageWriter& message, const Tensor& tensor) {
+  message.put(tensor.type);
+  message.put(static_cast<std::uint64_t>(tensor.shape.size()));
+  for (const std::int64_t extent : tensor.shape) message.put(extent);
+  message.put_bytes(tensor.bytes);
+}
+
+Tensor read_tensor(MessageReader& message) {
+  Tensor tensor;
+  tensor.type = message.get<ElementType>();
+  for (auto axes = message.get<std::uint64_t>(); axes > 0; --axes) tensor.shape.push_back(message.get<std::int64_t>());
+  tensor.bytes = message.get_bytes();
+  return tensor;
+}
+
+void write(MessageWriter& message, const Execution& execution) {
+  message.put(execution.status);
+  message.put_text(execution.message);
+  message.put_text(execution.implementation);
+  message.put(execution.violation);
+  message.put_text(execution.violation_detail);
+  message.put(execution.seconds);
+  for (const auto& bytes : execution.outputs) message.put_bytes(bytes);
+}
+
+Execution read_execution(MessageReader& message) {
+  Execution execution;
+  execution.status = message.get<qkcts_status>();
+  execution.message = message.get_text();
+  execution.implementation = message.get_text();
+  execution.violation = message.get<Verdict>();
+  execution.violation_detail = message.get_text();
+  execution.seconds = message.get<double>();
+  for (auto& bytes : execution.outputs) bytes = message.get_bytes();
+  return execution;
+}
+
+}  // namespace
+
+void write(MessageWriter& message, const OpenOrder& order) {
+  message.put(Order::open);
+  message.put_text(order.path);
+  message.put_text(order.options);
+  message.put(order.prepare);
+}
+
+OpenOrder read_open_order(MessageReader& message) {
+  OpenOrder order;
+  order.path = message.get_text();
+  order.options = message.get_text();
+  order.prepare = message.get<bool>();
+  return order;
+}
+
+void write(MessageWriter& message, const OpenAnswer& answer) {
+  message.put_text(answer.error);
+  message.put_text(answer.description);
+  message.put(answer.probe);
+  message.put_text(answer.probe_reason);
+}
+
+OpenAnswer read_open_answer(MessageReader& message) {
+  OpenAnswer answer;
+  answer.error = message.get_text();
+  answer.description = message.get_text();
+  answer.probe = message.get<qkcts_status>();
+  answer.probe_reason = message.get_text();
+  return answer;
+}
+
+void write(MessageWriter& message, const RunOrder& order) {
+  message.put(Order::run);
+  const ExecutionRequest& request = order.request;
+  message.put(request.terms);
+  message.put_text(request.contract_json);
+  message.put(request.shape);
+  message.put(request.inputs.format);
+  for (const auto& tensor : request.inputs.tensors) {
+    message.put(tensor.has_value());
+    if (tensor) write(message, *tensor);
+  }
+  message.put(request.stages);
+  message.put(request.alignment);
+  message.put(static_cast<std::uint64_t>(order.placements.size()));
+  for (const Placement placement : order.placements) message.put(placement);
+}
+
+RunOrder read_run_order(MessageReader& message) {
+  RunOrder order;
+  ExecutionRequest& request = order.request;
+  request.terms = message.get<qkcts_contract>();
+  request.contract_json = message.get_text();
+  request.shape = message.get<qkcts_shape>();
+  request.inputs.format = message.get<Format>();
+  for (auto& tensor : request.inputs.tensors) {
+    if (message.get<bool>()) tensor = read_tensor(message);
+  }
+  request.stages = message.get<StageSet>();
+  request.alignment = message.get<std::size_t>();
+  for (auto n = message.get<std::uint64_t>(); n > 0; --n) order.placements.push_back(message.get<Placement>());
+  return order;
+}
+
+void write(MessageWriter& message, const RunAnswer& answer) {
+  message.put(answer.out_of_memory);
+  message.put(static_cast<std::uint64_t>(answer.executions.size()));
+  for (std::size_t i = 0; i < answer.executions.size(); ++i) {
+    const bool same = answer.same_as_first[i];
+    message.put(same);
+    write(message, answer.executions[i]);
+  }
+}
+
+RunAnswer read_run_answer(MessageReader& message) {
+  RunAnswer answer;
+  answer.out_of_memory = message.get<bool>();
+  for (auto n = message.get<std::uint64_t>(); n > 0; --n) {
+    answer.same_as_first.push_back(message.get<bool>());
+    answer.executions.push_back(read_execution(message));
+  }
+  return answer;
+}
+
+}  // namespace qkcts

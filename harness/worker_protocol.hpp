@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What host and worker say to each other. Every message travels as its length (8 bytes) and its bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/execution.hpp"
+#include "harness/message.hpp"
+
+namespace qkcts {
+
+// The worker program is this program, started again with this one argument; file descriptor 3 is the conversation,
+// 4 the memory of the FaultRecord.
+inline constexpr const char* worker_argument = "worker-process";
+inline constexpr int worker_conversation = 3;
+inline constexpr int worker_fault_memory = 4;
+inline constexpr std::uint64_t longest_message = std::uint64_t{1} << 32;
+
+enum class Order : std::uint32_t { open = 1, run = 2 };
+
+struct OpenOrder {
+  std::string path;
+  std::string options;
+  bool prepare = true;  // false: only describe and probe
+};
+
+struct OpenAnswer {
+  std::string error;  // not empty: the adapter cannot be run, and why
+  std::string description;
+  qkcts_status probe = QKCTS_OK;
+  std::string probe_reason;
+};
+
+struct RunOrder {
+  ExecutionRequest request;
+  std::vector<Placement> placements;  // one call each, in this order
+};
+
+// Outputs of a later execution are left empty where they are those of the first, bit for bit.
+struct RunAnswer {
+  bool out_of_memory = false;  // of the worker itself
+  std::vector<Execution> executions;
+  std::vector<bool> same_as_first;
+};
+
+void write(MessageWriter& message, const OpenOrder& order);
+void write(MessageWriter& message, const OpenAnswer& answer);
+void write(MessageWriter& message, const RunOrder& order);
+void write(MessageWriter& message, const RunAnswer& answer);
+OpenOrder read_open_order(MessageReader& message);
+OpenAnswer read_open_answer(MessageReader& message);
+RunOrder read_run_order(MessageReader& message);
+RunAnswer read_run_answer(MessageReader& message);
+
+}  // namespace qkcts
