@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every clause of a contract that is data: where it stands in JSON and in the C struct, and its texts.
+// This table is the only home of enumerator texts; parsing, canonical text, differences and declarations read it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <qkcts/contract.h>
+
+namespace qkcts {
+
+enum class FieldType : std::uint8_t {
+  enumeration,      // uint32_t; JSON: one of `texts`, text i stands for value i
+  flag,             // uint32_t 0 or 1; JSON: true or false
+  lanes,            // uint32_t; JSON: integer, or null for 0
+  number,           // double
+  optional_number,  // double; JSON: number, or null for 0
+  integer,          // int64_t
+};
+
+struct ContractField {
+  std::string_view clause;   // id in clause.hpp
+  std::string_view section;  // "q_norm"
+  std::string_view key;      // "root"
+  FieldType type;
+  std::size_t offset;                       // into qkcts_contract
+  std::span<const std::string_view> texts;  // of an enumeration
+  bool (*meant)(const qkcts_contract&);     // false: the field has no meaning under these terms and is ignored
+
+  std::string path() const { return std::string(section) + "." + std::string(key); }
+};
+
+// In the order of <qkcts/contract.h>. Left out: q_norm.kind and k_norm.kind, which name a combination of `applied`,
+// `center` and `statistic`, and mask.window, an object or null.
+std::span<const ContractField> contract_field_table();
+
+// Names of the usual combinations of center and statistic; the fourth has no usual name. Index: see norm_kind().
+std::span<const std::string_view> norm_kind_texts();
+// "none" if the norm is not applied.
+std::string_view norm_kind(const qkcts_norm& norm);
+
+// One clause as it stands in canonical JSON.
+struct FieldValue {
+  std::string path;         // "q_norm.root", "q_norm.kind", "mask.window"
+  std::string_view clause;  // "QK-EPS-02"
+  std::string json;         // "\"inside_root\"", "1e-06", "null", "{\"left\":15,\"right\":0}"
+};
+
+// Every clause that has a meaning under these terms; a declaration "field path -> allowed values" is checked against
+// it.
+std::vector<FieldValue> contract_field_values(const qkcts_contract& terms);
+
+// All paths that contract_field_values() can ever return.
+std::vector<std::string> contract_field_paths();
+
+// Ignored fields set to zero, struct_size and version filled in: equal contracts become equal bytes.
+qkcts_contract normalised(const qkcts_contract& terms);
+
+}  // namespace qkcts
