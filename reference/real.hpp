@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one door to GMP, MPFR, MPFI and Boost.Multiprecision: enclosures of fixed precision and exact rationals.
+//
+// An Enclosure holds two MPFR numbers lower <= upper with lower <= z <= upper for the real number z that it stands for;
+// every operation rounds outward. Precision belongs to the type, never to a process-wide or thread-wide setting, and
+// MPFR's exponent range is never changed.
+#pragma once
+
+#include <gmp.h>
+#include <mpfi.h>
+#include <mpfr.h>
+
+#include <boost/multiprecision/gmp.hpp>
+#include <boost/multiprecision/mpfi.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace qkcts {
+
+template <unsigned Digits>
+using Enclosure =
+    boost::multiprecision::number<boost::multiprecision::mpfi_float_backend<Digits>, boost::multiprecision::et_off>;
+using Rational = boost::multiprecision::number<boost::multiprecision::gmp_rational, boost::multiprecision::et_off>;
+
+// The precisions of the refinement loop, in Boost's decimal digits: 128, 257, 513, 1025 and 4098 bits.
+constexpr std::array<unsigned, 5> level_digits = {38, 77, 154, 308, 1233};
+constexpr std::size_t level_count = level_digits.size();
+
+using RealView = mpfr_srcptr;  // borrowed end of an enclosure
+
+// An owned MPFR number of a chosen precision.
+class Real {
+ public:
+  explicit Real(long bits) { mpfr_init2(value_, bits); }
+  Real(long bits, double x) : Real(bits) { mpfr_set_d(value_, x, MPFR_RNDN); }
+  Real(const Real& other) : Real(mpfr_get_prec(other.value_)) { mpfr_set(value_, other.value_, MPFR_RNDN); }
+  Real& operator=(const Real&) = delete;
+  ~Real() { mpfr_clear(value_); }
+
+  mpfr_ptr get() { return value_; }
+  mpfr_srcptr get() const { return value_; }
+
+ private:
+  mpfr_t value_;
+};
+
+template <unsigned Digits>
+mpfi_ptr raw(Enclosure<Digits>& x) {
+  return x.backend().data();
+}
+template <unsigned Digits>
+mpfi_srcptr raw(const Enclosure<Digits>& x) {
+  return x.backend().data();
+}
+template <unsigned Digits>
+RealView lower(const Enclosure<Digits>& x) {
+  return x.backend().left_data();
+}
+template <unsigned Digits>
+RealView upper(const Enclosure<Digits>& x) {
+  return x.backend().right_data();
+}
+
+template <unsigned Digits>
+long precision_bits() {
+  static const long bits = mpfr_get_prec(lower(Enclosure<Digits>()));
+  return bits;
+}
+
+template <unsigned Digits>
+bool is_finite(const Enclosure<Digits>& x) {
+  return mpfr_number_p(lower(x)) != 0 && mpfr_number_p(upper(x)) != 0;
+}
+
+// Every member of the enclosure is greater than 0.
+template <unsigned Digits>
+bool is_surely_positive(const Enclosure<Digits>& x) {
+  return mpfr_sgn(lower(x)) > 0;
+}
+
+// Two enclosures have a common point.
+template <unsigned Digits>
+bool overlap(const Enclosure<Digits>& x, const Enclosure<Digits>& y) {
+  return mpfr_lessequal_p(lower(x), upper(y)) != 0 && mpfr_lessequal_p(lower(y), upper(x)) != 0;
+}
+
+// sqrt of a quantity that is known to be >= 0 although its enclosure may reach below 0.
+template <unsigned Digits>
+Enclosure<Digits> sqrt_of_nonnegative(Enclosure<Digits> x) {
+  if (mpfr_sgn(lower(x)) < 0) mpfr_set_zero(&raw(x)->left, 1);
+  mpfi_sqrt(raw(x), raw(x));
+  return x;
+}
+
+template <unsigned Digits>
+Enclosure<Digits> maximum(const Enclosure<Digits>& x, const Enclosure<Digits>& y) {
+  Enclosure<Digits> result;
+  mpfr_max(&raw(result)->left, lower(x), lower(y), MPFR_RNDD);
+  mpfr_max(&raw(result)->right, upper(x), upper(y), MPFR_RNDU);
+  return result;
+}
+
+// Outward enclosure of a rational; a point if the rational is representable.
+template <unsigned Digits>
+Enclosure<Digits> enclosure_of(const Rational& q) {
+  Enclosure<Digits> result;
+  mpfi_set_q(raw(result), q.backend().data());
+  return result;
+}
+
+template <unsigned Digits>
+Enclosure<Digits> point(RealView x) {
+  Enclosure<Digits> result;
+  mpfi_set_fr(raw(result), x);
+  return result;
+}
+
+// result = exp(x), with one exponential instead of two: e^upper = e^lower e^w <= e^lower (1 + 2w) for 0 <= w <= 1.
+template <unsigned Digits>
+void set_exp(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
+  mpfr_ptr left = &raw(result)->left;
+  mpfr_ptr right = &raw(result)->right;
+  Enclosure<Digits> width;
+  mpfr_ptr w = &raw(width)->left;
+  mpfr_sub(w, upper(x), lower(x), MPFR_RNDU);
+  if (!(mpfr_cmp_ui(w, 1) <= 0)) {
+    mpfi_exp(raw(result), raw(x));
+    return;
+  }
+  const bool inexact = mpfr_exp(left, lower(x), MPFR_RNDD) != 0;
+  mpfr_set(right, left, MPFR_RNDU);
+  if (inexact) mpfr_nextabove(right);
+  if (mpfr_zero_p(w)) return;
+  mpfr_mul_2ui(w, w, 1, MPFR_RNDU);
+  mpfr_mul(w, w, right, MPFR_RNDU);
+  mpfr_add(right, right, w, MPFR_RNDU);
+}
+
+// result = tanh(x), with one tanh instead of two: the slope of tanh lies in (0, 1], and tanh < 1.
+template <unsigned Digits>
+void set_tanh(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
+  mpfr_ptr left = &raw(result)->left;
+  mpfr_ptr right = &raw(result)->right;
+  Enclosure<Digits> width;
+  mpfr_ptr w = &raw(width)->left;
+  mpfr_sub(w, upper(x), lower(x), MPFR_RNDU);
+  const bool inexact = mpfr_tanh(left, lower(x), MPFR_RNDD) != 0;
+  mpfr_set(right, left, MPFR_RNDU);
+  if (inexact) mpfr_nextabove(right);
+  mpfr_add(right, right, w, MPFR_RNDU);
+  if (mpfr_cmp_ui(right, 1) > 0) mpfr_set_ui(right, 1, MPFR_RNDU);
+}
+
+// The rational value of a finite MPFR number.
+Rational rational_of(RealView x);
+
+// "4.0000000000000000000000001e+0": enough digits to tell the ends of a narrow enclosure apart.
+std::string decimal_text(RealView x, int digits);
+
+// Throws InputError unless MPFR was built with thread-local state; the first call of a thread also arranges that MPFR's
+// caches of constants are freed when the thread ends.
+void prepare_thread();
+
+}  // namespace qkcts

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/recorder.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace qkcts {
+
+Recorder::Recorder(const Case& c, const StageRows& rows, ReferenceResult& result) : result_(result) {
+  const StageSet stages = stages_of(c.contract.terms);
+  for (const qkcts_stage stage : all_stages) {
+    if ((stages & bit(stage)) == 0) continue;
+    formats_[stage] = stage_format(stage, c.inputs.format);
+    lengths_[stage] = row_length(stage, c.shape);
+    const auto length = static_cast<std::size_t>(lengths_[stage]);
+    const auto count = static_cast<std::size_t>(row_count(stage, c.shape));
+    slot_[stage].assign(count, -1);
+    result.exact.values[stage].assign(count * length, 0.0);
+    ProvenStage& proven = result.stages[stage];
+    proven.rows = rows[stage];
+    for (std::size_t i = 0; i < proven.rows.size(); ++i) {
+      if (proven.rows[i] >= count || (i > 0 && proven.rows[i] <= proven.rows[i - 1])) {
+        throw InputError(
+            fmt::format("case {}: rows of stage {} must ascend and stay below {}", c.slug, stage_name(stage), count));
+      }
+      slot_[stage][proven.rows[i]] = static_cast<std::int32_t>(i);
+    }
+    const std::size_t stored = proven.rows.size() * length;
+    proven.expected.assign(stored, 0);
+    proven.hi.assign(stored, 0.0);
+    proven.lo.assign(stored, 0);
+    proven.rule.assign(stored, ElementRule::budget);
+  }
+}
+
+std::size_t Recorder::element(const ElementPlace& place) const {
+  return static_cast<std::size_t>(place.row * lengths_[place.stage] + place.column);
+}
+
+void Recorder::record(const ElementPlace& place, const Proven& proven, ElementRule rule) {
+  result_.exact.values[place.stage][element(place)] = proven.hi;
+  const std::int32_t slot = slot_[place.stage][static_cast<std::size_t>(place.row)];
+  if (slot < 0) return;
+  const auto i = static_cast<std::size_t>(slot * lengths_[place.stage] + place.column);
+  ProvenStage& stage = result_.stages[place.stage];
+  stage.expected[i] = proven.expected;
+  stage.hi[i] = proven.hi;
+  stage.lo[i] = proven.lo;
+  stage.rule[i] = rule;
+}
+
+bool Recorder::settle(const ElementPlace& place, RealView lower, RealView upper, ElementRule rule) {
+  if (is_stored(place.stage, place.row)) {
+    const std::optional<Proven> proven = round_if_decided(lower, upper, formats_[place.stage]);
+    if (!proven) return false;
+    record(place, *proven, rule);
+    return true;
+  }
+  const std::optional<double> near = approximate_if_narrow(lower, upper);
+  if (!near) return false;
+  result_.exact.values[place.stage][element(place)] = *near;
+  return true;
+}
+
+bool Recorder::copy(const ElementPlace& from, qkcts_stage stage) {
+  const std::int32_t source = slot_[from.stage][static_cast<std::size_t>(from.row)];
+  if (!is_stored(stage, from.row)) {
+    result_.exact.values[stage][element(from)] = result_.exact.values[from.stage][element(from)];
+    return true;
+  }
+  if (source < 0) return false;
+  const auto i = static_cast<std::size_t>(source * lengths_[from.stage] + from.column);
+  const ProvenStage& proven = result_.stages[from.stage];
+  record({stage, from.row, from.column}, {proven.expected[i], proven.hi[i], proven.lo[i]}, proven.rule[i]);
+  return true;
+}
+
+void Recorder::fix(const ElementPlace& place, double value, ElementRule rule) {
+  Proven proven;
+  proven.expected = encode(formats_[place.stage], value);
+  proven.hi = value;
+  record(place, proven, rule);
+}
+
+}  // namespace qkcts

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes proven values into a ReferenceResult: the stored rows with hi, lo and bits, every element in binary64.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "reference/attention.hpp"
+#include "reference/rounding.hpp"
+
+namespace qkcts {
+
+struct ElementPlace {
+  qkcts_stage stage = QKCTS_STAGE_OUTPUT;
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
+
+class Recorder {
+ public:
+  // Sizes every stage of the contract in `result`. Throws InputError if `rows` names rows that do not exist.
+  Recorder(const Case& c, const StageRows& rows, ReferenceResult& result);
+
+  bool is_stored(qkcts_stage stage, std::int64_t row) const { return slot_[stage][static_cast<std::size_t>(row)] >= 0; }
+  Format format(qkcts_stage stage) const { return formats_[stage]; }
+
+  // All of z in [lower, upper] rounds alike where it has to: recorded, true. Otherwise nothing is kept.
+  bool settle(const ElementPlace& place, RealView lower, RealView upper, ElementRule rule);
+
+  // Records at `stage` the value that stands settled at `from`, in the same format, row and column; false if that does
+  // not give all that is stored here.
+  bool copy(const ElementPlace& from, qkcts_stage stage);
+
+  // A value that the contract fixes: finite, infinite or NaN.
+  void fix(const ElementPlace& place, double value, ElementRule rule);
+
+ private:
+  void record(const ElementPlace& place, const Proven& proven, ElementRule rule);
+  std::size_t element(const ElementPlace& place) const;
+
+  ReferenceResult& result_;
+  std::array<Format, QKCTS_STAGE_COUNT> formats_{};
+  std::array<std::int64_t, QKCTS_STAGE_COUNT> lengths_{};
+  std::array<std::vector<std::int32_t>, QKCTS_STAGE_COUNT> slot_;  // row -> index among the stored rows, or -1
+};
+
+}  // namespace qkcts
