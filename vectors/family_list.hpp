@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The families, by the file that holds them. input_family.cpp joins the lists.
+#pragma once
+
+#include <span>
+
+#include "vectors/input_family.hpp"
+
+namespace qkcts {
+
+std::span<const InputFamily> ordinary_families();  // rows as models make them, and their order in position and length
+std::span<const InputFamily> norm_families();      // what the norm and its epsilon decide
+std::span<const InputFamily> range_families();     // ends of the exponent range
+std::span<const InputFamily> score_families();     // what cap and softmax decide
+std::span<const InputFamily> mask_families();      // what hidden keys decide
+
+}  // namespace qkcts

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "vectors/family_draft.hpp"
+#include "vectors/family_list.hpp"
+
+namespace qkcts {
+namespace {
+
+std::string needs_norm(const Draft& draft) {
+  const bool any = draft.norm(Side::query).applied != 0 || draft.norm(Side::key).applied != 0;
+  return any ? std::string() : "needs a norm";
+}
+
+// ---- eps_edge -----------------------------------------------------------------------------------------------------
+
+// rms of a row at which t and eps weigh the same.
+double balanced_rms(const qkcts_norm& norm, const qkcts_shape& shape, std::int64_t heads) {
+  const bool under_root = norm.root == QKCTS_INSIDE_ROOT || norm.root == QKCTS_MAX_INSIDE;
+  const double root = under_root ? std::sqrt(norm.eps) : norm.eps;
+  if (norm.statistic == QKCTS_MEAN_SQUARE) return root;
+  const std::int64_t width = norm.axis == QKCTS_AXIS_FULL_WIDTH ? shape.head_dim * heads : shape.head_dim;
+  return root / std::sqrt(static_cast<double>(width));
+}
+
+constexpr double edge_levels[] = {1, 0.1, 10, 0.01, 100, 0};  // multiples of the balanced rms, by token
+
+std::string eps_edge_fault(const Draft& draft) {
+  for (const Side side : {Side::query, Side::key}) {
+    const qkcts_norm& norm = draft.norm(side);
+    if (norm.applied == 0) continue;
+    if (norm.eps == 0) return "needs an epsilon above 0";
+    const double rms = balanced_rms(norm, draft.shape, draft.heads(side));
+    if (rms < 256 * smallest_subnormal(draft.format) || rms * 1000 > parameters(draft.format).largest)
+      return fmt::format("an rms of {:.3g}, where epsilon decides, does not fit the format", rms);
+  }
+  return needs_norm(draft);
+}
+
+void draw_eps_edge(Draft& draft) {
+  for (const Side side : {Side::query, Side::key}) {
+    const qkcts_norm& norm = draft.norm(side);
+    if (norm.applied == 0) continue;
+    const double rms = balanced_rms(norm, draft.shape, draft.heads(side));
+    for (std::int64_t b = 0; b < draft.shape.batch; ++b)
+      for (std::int64_t h = 0; h < draft.heads(side); ++h)
+        for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
+          const double level = edge_levels[static_cast<std::size_t>(t) % std::size(edge_levels)] * rms;
+          double* row = draft.row(side, b, h, t);
+          for (std::int64_t d = 0; d < draft.shape.head_dim; ++d) row[d] *= level;
+        }
+  }
+}
+
+std::string eps_edge_broken(const GoldenCase& golden) {
+  const Case& c = golden.input;
+  for (const Side side : {Side::query, Side::key}) {
+    const qkcts_norm& norm = side == Side::query ? c.contract.terms.q_norm : c.contract.terms.k_norm;
+    if (norm.applied == 0) continue;
+    const std::int64_t heads = side == Side::query ? c.shape.q_heads : c.shape.kv_heads;
+    const std::int64_t tokens = side == Side::query ? c.shape.q_len : c.shape.k_len;
+    const double rms = balanced_rms(norm, c.shape, heads);
+    const Tensor& rows = c.inputs.at(side == Side::query ? Input::q : Input::k);
+    for (std::int64_t t = 0; t < std::min<std::int64_t>(tokens, std::size(edge_levels)); ++t) {
+      const double level = edge_levels[t] * rms;
+      double squares = 0;  // over the heads of one token, since a single short row may lie far from its level
+      for (std::int64_t h = 0; h < heads; ++h) squares += sum_of_squares(row_of(rows, h * tokens + t));
+      const auto count = static_cast<double>(heads * c.shape.head_dim);
+      const double got = std::sqrt(squares / count);
+      const double slack = 5 * std::sqrt(1.9 / count);
+      if (got > level * (1 + slack) || got < level * (1 - slack) - 8 * smallest_subnormal(c.inputs.format))
+        return fmt::format("token {} has rms {:.3g} instead of {:.3g}", t, got, level);
+    }
+  }
+  return {};
+}
+
+// ---- absorbed_tail ------------------------------------------------------------------------------------------------
+
+// tail^2 is half a unit in the last place of 1 in the accumulator: added one after another, no square changes the sum.
+double absorbed_tail(Format format) {
+  return accumulator_format(format) == Format::binary64 ? 0x1.6a09e6p-27 : 0x1p-12;
+}
+
+std::string needs_lanes(const Draft& draft) {
+  return draft.shape.head_dim < 8 ? "needs a head size of at least 8" : std::string();
+}
+
+void draw_absorbed_tail(Draft& draft) {
+  const double tail = absorbed_tail(draft.format);
+  const RandomStream signs = draft.stream(Draw::direction);
+  for (const Side side : {Side::query, Side::key})
+    for (std::int64_t b = 0; b < draft.shape.batch; ++b)
+      for (std::int64_t h = 0; h < draft.heads(side); ++h)
+        for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
+          double* row = draft.row(side, b, h, t);
+          for (std::int64_t d = 1; d < draft.shape.head_dim; ++d) row[d] = tail;
+          row[0] = signs.sign(static_cast<std::uint64_t>(t));
+        }
+  for (std::int64_t b = 0; b < draft.shape.batch; ++b)
+    for (std::int64_t h = 0; h < draft.shape.kv_heads; ++h)
+      for (std::int64_t t = 0; t < draft.shape.k_len; ++t) {
+        double* row = draft.v_row(b, h, t);
+        for (std::int64_t d = 0; d < draft.shape.v_head_dim; ++d)
+          row[d] = t == 0 ? 1 + static_cast<double>(d % 8) / 8 : tail * tail;
+      }
+}
+
+std::string absorbed_tail_broken(const GoldenCase& golden) {
+  const Tensor& q = golden.input.inputs.at(Input::q);
+  const double half_ulp = unit_roundoff(accumulator_format(golden.input.inputs.format));
+  const std::vector<double> row = row_of(q, 0);
+  for (std::size_t d = 1; d < row.size(); ++d)
+    if (row[d] * row[d] > half_ulp || row[d] * row[d] < 0.99 * half_ulp)
+      return fmt::format("the square of lane {} is {} half ulps of 1", d, row[d] * row[d] / half_ulp);
+  return std::abs(row[0]) == 1 ? std::string() : "lane 0 is not 1";
+}
+
+// ---- cancelling ---------------------------------------------------------------------------------------------------
+
+// Lanes 2i and 2i+1 of q are equal, those of k opposite up to a sixteenth; values of neighbouring keys likewise.
+void draw_cancelling(Draft& draft) {
+  const qkcts_shape& s = draft.shape;
+  const RandomStream noise = draft.stream(Draw::noise);
+  draft.freeze_positions();
+  for (const Side side : {Side::query, Side::key})
+    if (draft.norm(side).applied != 0) draft.set_gain(side, side == Side::query ? 1.25 : 0.75);
+  for (const Side side : {Side::query, Side::key})
+    for (std::int64_t row = 0; row < s.batch * draft.heads(side) * draft.tokens(side); ++row) {
+      double* x = draft.rows(side).data() + row * s.head_dim;
+      for (std::int64_t d = 1; d < s.head_dim; d += 2) {
+        const double rest = side == Side::query ? 0 : noise.gaussian(static_cast<std::uint64_t>(row * s.head_dim + d));
+        x[d] = side == Side::query ? x[d - 1] : -x[d - 1] + 0x1p-4 * rest;
+      }
+      if (s.head_dim % 2 != 0) x[s.head_dim - 1] *= 0x1p-6;
+    }
+  for (std::int64_t b = 0; b < s.batch; ++b)
+    for (std::int64_t h = 0; h < s.kv_heads; ++h)
+      for (std::int64_t t = 1; t < s.k_len; t += 2)
+        for (std::int64_t d = 0; d < s.v_head_dim; ++d)
+          draft.v_row(b, h, t)[d] = -draft.v_row(b, h, t - 1)[d] + 0x1p-4 * draft.v_row(b, h, t)[d];
+}
+
+std::string cancelling_broken(const GoldenCase& golden) {
+  const qkcts_shape& s = golden.input.shape;
+  const std::vector<double> q = row_of(golden.input.inputs.at(Input::q), 0);
+  double total = 0, remains = 0;
+  for (std::int64_t j = 0; j < s.k_len; ++j) {
+    const std::vector<double> k = row_of(golden.input.inputs.at(Input::k), j);
+    remains += std::abs(dot(q, k));
+    for (std::size_t d = 0; d < q.size(); ++d) total += std::abs(q[d] * k[d]);
+  }
+  return remains * 16 <= total ? std::string() : fmt::format("only a factor of {:.1f} cancels", total / remains);
+}
+
+// ---- constant_rows ------------------------------------------------------------------------------------------------
+
+std::string constant_rows_fault(const Draft& draft) {
+  for (const Side side : {Side::query, Side::key})
+    if (draft.norm(side).applied != 0 && draft.norm(side).center != 0 && draft.norm(side).eps == 0)
+      return "a centred norm with epsilon 0 divides a constant row by zero";
+  return needs_norm(draft);
+}
+
+void draw_constant_rows(Draft& draft) {
+  constexpr double levels[] = {1, -0.5, 2};
+  for (const Side side : {Side::query, Side::key})
+    for (std::int64_t b = 0; b < draft.shape.batch; ++b)
+      for (std::int64_t h = 0; h < draft.heads(side); ++h)
+        for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
+          const double level = levels[t % 3];
+          const double spread = t % 4 == 0 ? 0 : 0x1p-4;
+          double* row = draft.row(side, b, h, t);
+          for (std::int64_t d = 0; d < draft.shape.head_dim; ++d) row[d] = level * (1 + spread * row[d]);
+        }
+}
+
+std::string constant_rows_broken(const GoldenCase& golden) {
+  for (const Input input : {Input::q, Input::k}) {
+    const std::vector<double> row = row_of(golden.input.inputs.at(input), 0);
+    if (std::any_of(row.begin(), row.end(), [](double x) { return x != 1; })) return "row 0 is not constant";
+  }
+  return {};
+}
+
+// ---- gain_signs ---------------------------------------------------------------------------------------------------
+
+std::string gain_signs_fault(const Draft& draft) {
+  return draft.q_gain.size() + draft.k_gain.size() == 0 ? "needs a gain" : std::string();
+}
+
+void draw_gain_signs(Draft& draft) {
+  constexpr double factors[] = {-1, 1, 0, 2, -0.5, 1, 4, -1};
+  for (std::vector<double>* gain : {&draft.q_gain, &draft.k_gain})
+    for (std::size_t i = 0; i < gain->size(); ++i) (*gain)[i] *= factors[(i + i / 8) % std::size(factors)];
+}
+
+std::string gain_signs_broken(const GoldenCase& golden) {
+  const Case& c = golden.input;
+  for (const Side side : {Side::query, Side::key}) {
+    const Input input = side == Side::query ? Input::q_gain : Input::k_gain;
+    const qkcts_norm& norm = side == Side::query ? c.contract.terms.q_norm : c.contract.terms.k_norm;
+    if (!c.inputs.has(input)) continue;
+    std::vector<double> factors = c.inputs.at(input).values();
+    if (norm.gain == QKCTS_GAIN_ONE_PLUS_W)
+      for (double& factor : factors) factor += 1;
+    const auto is_negative = [](double x) { return x < 0; };
+    if (std::none_of(factors.begin(), factors.end(), is_negative)) return "no gain is negative";
+    if (factors.size() > 2 && std::find(factors.begin(), factors.end(), 0.0) == factors.end()) return "no gain is 0";
+  }
+  return {};
+}
+
+constexpr InputFamily list[] = {
+    {"eps_edge", "rows at 100 to 0.01 times the rms where epsilon decides, and zero rows", "QK-EPS",
+     "tokens have the rms that their level says; every sixth is zero", eps_edge_fault, draw_eps_edge, eps_edge_broken},
+    {"absorbed_tail", "one large entry before many that a sequential sum loses: the worst case of its bound", "QK-NORM",
+     "squares of the tail are half an ulp of 1 in the accumulator", needs_lanes, draw_absorbed_tail,
+     absorbed_tail_broken},
+    {"cancelling", "dots and weighted sums that nearly cancel: errors stand out against the result", "QK-SCALE",
+     "sum |q k| is at least 16 times |sum q k|", needs_lanes, draw_cancelling, cancelling_broken},
+    {"constant_rows", "constant and nearly constant rows: centring decides everything", "QK-NORM",
+     "every fourth row is constant, the others within a quarter of it", constant_rows_fault, draw_constant_rows,
+     constant_rows_broken},
+    {"gain_signs", "negative, zero and large gains", "QK-GAIN",
+     "each gain has a negative entry, and a zero if longer than 2", gain_signs_fault, draw_gain_signs,
+     gain_signs_broken},
+};
+
+}  // namespace
+
+std::span<const InputFamily> norm_families() {
+  return list;
+}
+
+}  // namespace qkcts

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "vectors/family_draft.hpp"
+#include "vectors/family_list.hpp"
+
+namespace qkcts {
+namespace {
+
+// ---- huge ---------------------------------------------------------------------------------------------------------
+
+// Gaussian entries times this stay finite, and so do their squares, summed over 8,192 of them, in the accumulator.
+int huge_exponent(Format format) {
+  if (format == Format::binary64) return 500;
+  return format == Format::binary16 ? 12 : 55;
+}
+
+std::string huge_fault(const Draft& draft) {
+  for (const Side side : {Side::query, Side::key})
+    if (draft.norm(side).applied != 0) return {};
+  return "needs a norm, or the scores overflow";
+}
+
+void draw_huge(Draft& draft) {
+  const double factor = std::ldexp(1.0, huge_exponent(draft.format));
+  for (const Side side : {Side::query, Side::key})
+    if (draft.norm(side).applied != 0)
+      for (double& x : draft.rows(side)) x *= factor;
+  for (double& x : draft.v) x *= factor;
+}
+
+std::string huge_broken(const GoldenCase& golden) {
+  const Case& c = golden.input;
+  const double factor = std::ldexp(1.0, huge_exponent(c.inputs.format));
+  const double overflow = parameters(accumulator_format(c.inputs.format)).largest;
+  for (const Input input : {Input::q, Input::k}) {
+    const qkcts_norm& norm = input == Input::q ? c.contract.terms.q_norm : c.contract.terms.k_norm;
+    if (norm.applied == 0) continue;
+    const std::vector<double> values = c.inputs.at(input).values();
+    double largest = 0;
+    for (const double x : values) largest = std::max(largest, std::abs(x));
+    if (largest < factor || !std::isfinite(largest))
+      return fmt::format("{} reaches only {}", input_name(input), largest);
+    const std::int64_t heads = input == Input::q ? c.shape.q_heads : c.shape.kv_heads;
+    if (largest > std::sqrt(overflow / static_cast<double>(heads * c.shape.head_dim)))
+      return fmt::format("{} reaches {}, its squares may overflow", input_name(input), largest);
+  }
+  return {};
+}
+
+// ---- subnormal ----------------------------------------------------------------------------------------------------
+
+std::string always(const Draft&) {
+  return {};
+}
+
+// Odd lanes of q and k, even lanes of v: what flushes them changes v's lanes entirely and scores by nothing at all.
+void draw_subnormal(Draft& draft) {
+  const double quantum = smallest_subnormal(draft.format);
+  const double top = std::ldexp(1.0, parameters(draft.format).precision - 2);  // half of the subnormal range
+  const RandomStream noise = draft.stream(Draw::noise);
+  const auto subnormal = [&](std::uint64_t index) {
+    return quantum * noise.sign(index) * std::floor(noise.uniform(index + (std::uint64_t{1} << 40U), 1, top));
+  };
+  const auto lanes = static_cast<std::size_t>(draft.shape.head_dim);
+  for (std::size_t i = 0; i < draft.q.size(); ++i)
+    if (i % lanes % 2 != 0) draft.q[i] = subnormal(i);
+  for (std::size_t i = 0; i < draft.k.size(); ++i)
+    if (i % lanes % 2 != 0) draft.k[i] = subnormal(i + (std::uint64_t{1} << 32U));
+  const auto v_lanes = static_cast<std::size_t>(draft.shape.v_head_dim);
+  for (std::size_t i = 0; i < draft.v.size(); ++i)
+    if (i % v_lanes % 2 == 0) draft.v[i] = subnormal(i + (std::uint64_t{1} << 33U));
+}
+
+std::string subnormal_broken(const GoldenCase& golden) {
+  const CaseInputs& inputs = golden.input.inputs;
+  for (const Input input : {Input::q, Input::k, Input::v}) {
+    if (input != Input::v && golden.input.shape.head_dim < 2) continue;
+    const std::vector<double> values = inputs.at(input).values();
+    const auto is_subnormal = [&](double x) { return x != 0 && std::abs(x) < smallest_normal(inputs.format); };
+    const auto count = std::count_if(values.begin(), values.end(), is_subnormal);
+    if (count * 3 < static_cast<std::ptrdiff_t>(values.size()))
+      return fmt::format("only {} of {} entries of {} are subnormal", count, values.size(), input_name(input));
+  }
+  return {};
+}
+
+constexpr InputFamily list[] = {
+    {"huge", "entries whose squares come near the end of the exponent range, without reaching it", "QK-NORM",
+     "largest entry at least 2^55 (2^12 in binary16, 2^500 in binary64), no sum of squares overflows", huge_fault,
+     draw_huge, huge_broken},
+    {"subnormal", "half of the entries are subnormal: gradual underflow and flushing differ", "QK-FMT",
+     "a third of q, k and v is subnormal", always, draw_subnormal, subnormal_broken},
+};
+
+}  // namespace
+
+std::span<const InputFamily> range_families() {
+  return list;
+}
+
+}  // namespace qkcts

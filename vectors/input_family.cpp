@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vectors/input_family.hpp"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "vectors/family_draft.hpp"
+#include "vectors/family_list.hpp"
+
+namespace qkcts {
+
+std::span<const InputFamily> input_families() {
+  static const std::vector<InputFamily> all = [] {
+    std::vector<InputFamily> list;
+    for (const auto part : {ordinary_families(), norm_families(), range_families(), score_families(), mask_families()})
+      list.insert(list.end(), part.begin(), part.end());
+    return list;
+  }();
+  return all;
+}
+
+const InputFamily& input_family(std::string_view name) {
+  std::string names;
+  for (const InputFamily& family : input_families()) {
+    if (family.name == name) return family;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", family.name);
+  }
+  throw InputError(fmt::format("there is no input family {}; the families are: {}", name, names));
+}
+
+std::string family_fault(std::string_view name, const Contract& contract, const qkcts_shape& shape, Format format) {
+  const InputFamily& family = input_family(name);
+  if (std::string fault = shape_fault(contract.terms, shape); !fault.empty()) return fault;
+  return family.fault(Draft(contract, shape, format, 0));
+}
+
+DrawnCase draw_case(std::string_view name, const Contract& contract, const qkcts_shape& shape, Format format,
+                    std::uint64_t seed) {
+  const InputFamily& family = input_family(name);
+  if (std::string fault = shape_fault(contract.terms, shape); !fault.empty())
+    throw InputError(fmt::format("{}: {}", contract.name, fault));
+  Draft draft(contract, shape, format, seed);
+  if (std::string fault = family.fault(draft); !fault.empty())
+    throw InputError(fmt::format("family {} of contract {}: {}", name, contract.name, fault));
+  family.draw(draft);
+  return sealed(draft);
+}
+
+}  // namespace qkcts
