@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints sample cases with the reference's stages as JSON lines, for slow_twin.py to recompute.
+// usage: reference_dump all | CONTRACT FORMAT full|coarse|wide|tiny SEED
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "conformance/json.hpp"
+#include "reference/attention.hpp"
+#include "reference/sample_case.hpp"
+
+namespace qkcts {
+namespace {
+
+std::string exact_text(double x) {
+  std::string text(40, '\0');
+  text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%a", x)));
+  return text;
+}
+
+Json tensor_json(const Tensor& tensor) {
+  Json values = Json::array();
+  for (const double x : tensor.values()) values.push_back(exact_text(x));
+  return {{"shape", tensor.shape}, {"values", values}};
+}
+
+Json case_json(const Case& c) {
+  const ReferenceResult result = evaluate(c, every_row(c));
+  Json document = {{"slug", c.slug}, {"contract", parse_json(canonical_json(c.contract), c.slug)}};
+  document["format"] = parameters(c.inputs.format).name;
+  document["shape"] = {c.shape.batch, c.shape.q_heads,  c.shape.kv_heads,  c.shape.q_len,
+                       c.shape.k_len, c.shape.head_dim, c.shape.v_head_dim};
+  document["exact_cases"] = result.exact_cases;
+  document["bits"] = result.highest_precision;
+  for (std::size_t i = 0; i < input_count; ++i) {
+    const auto input = static_cast<Input>(i);
+    if (c.inputs.has(input)) document["inputs"][std::string(input_name(input))] = tensor_json(c.inputs.at(input));
+  }
+  for (const qkcts_stage stage : all_stages) {
+    if ((stages_of(c.contract.terms) & bit(stage)) == 0) continue;
+    const ProvenStage& proven = result.stages[stage];
+    Json& target = document["stages"][std::string(stage_name(stage))];
+    target["format"] = parameters(stage_format(stage, c.inputs.format)).name;
+    for (std::size_t i = 0; i < proven.hi.size(); ++i) {
+      target["elements"].push_back({proven.expected[i], exact_text(proven.hi[i]), proven.lo[i],
+                                    static_cast<int>(proven.rule[i]), exact_text(result.exact.values[stage][i])});
+    }
+  }
+  for (const auto& [name, values] : {std::pair{"entropy", &result.statistics.entropy},
+                                     {"p_max", &result.statistics.p_max},
+                                     {"score_max", &result.statistics.score_max}})
+    for (const double x : *values) document["statistics"][name].push_back(exact_text(x));
+  return document;
+}
+
+void print(const Contract& contract, const SampleSpec& spec) {
+  std::puts(canonical_text(case_json(sample_case(contract, spec))).c_str());
+}
+
+void print_all() {
+  constexpr SampleValues kinds[] = {SampleValues::full, SampleValues::coarse, SampleValues::wide, SampleValues::tiny};
+  constexpr Format formats[] = {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16};
+  std::uint64_t seed = 0;
+  for (const std::string& name : shipped_contracts()) {
+    for (int repeat = 0; repeat < 4; ++repeat) {
+      SampleSpec spec;
+      spec.seed = ++seed;
+      spec.format = formats[(seed + seed / 4) % 4];
+      spec.values = kinds[seed % 4];
+      if (repeat % 2 == 1) spec.shape = {2, 2, 1, 4, 3, 6, 1};
+      const Contract contract = shipped_contract(name);
+      if (!shape_fault(contract.terms, spec.shape).empty()) spec.shape.head_dim = 20;  // room for every rotated span
+      print(contract, spec);
+    }
+  }
+}
+
+SampleValues values_named(const std::string& name) {
+  if (name == "coarse") return SampleValues::coarse;
+  if (name == "wide") return SampleValues::wide;
+  return name == "tiny" ? SampleValues::tiny : SampleValues::full;
+}
+
+}  // namespace
+}  // namespace qkcts
+
+int main(int argc, char** argv) {
+  try {
+    if (argc == 2 && std::string(argv[1]) == "all") {
+      qkcts::print_all();
+      return 0;
+    }
+    if (argc != 5) return 2;
+    qkcts::SampleSpec spec;
+    spec.format = qkcts::format_named(argv[2]).value();
+    spec.values = qkcts::values_named(argv[3]);
+    spec.seed = std::stoull(argv[4]);
+    qkcts::print(qkcts::shipped_contract(argv[1]), spec);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "reference_dump: {}\n", error.what());
+    return 1;
+  }
+}
