@@ -67,12 +67,13 @@ void judge_exact(JudgedElement& element, Format format) {
                     : Breach::exact_clause);
 }
 
-// A finite sentinel conforms where exp of its distance from the row maximum is 0 in the accumulator's format.
+// A finite sentinel conforms where exp of its distance from the row maximum rounds to 0 in the accumulator's format:
+// below half of the smallest subnormal, 2^(emin - p).
 void judge_sentinel(JudgedElement& element, Format format, std::optional<double> row_maximum) {
   const double got = element.got_value;
   if (std::isnan(got)) return fail(element, Breach::value_class);
   if (got == -infinity || !row_maximum.has_value()) return;
-  const double vanishes_below = std::log(smallest_subnormal(format));
+  const double vanishes_below = std::log(smallest_subnormal(format)) - std::log(2.0);
   if (!(got - *row_maximum < vanishes_below)) fail(element, Breach::sentinel);
 }
 

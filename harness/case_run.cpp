@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/case_run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace qkcts {
+namespace {
+
+std::string_view status_name(qkcts_status status) {
+  switch (status) {
+    case QKCTS_OK:
+      return "QKCTS_OK";
+    case QKCTS_UNSUPPORTED:
+      return "QKCTS_UNSUPPORTED";
+    case QKCTS_UNAVAILABLE:
+      return "QKCTS_UNAVAILABLE";
+    case QKCTS_OUT_OF_MEMORY:
+      return "QKCTS_OUT_OF_MEMORY";
+    case QKCTS_INVALID:
+      return "QKCTS_INVALID";
+    case QKCTS_INTERNAL:
+      return "QKCTS_INTERNAL";
+  }
+  return "an unknown status";
+}
+
+struct Ending {
+  Verdict verdict = Verdict::pass;
+  std::string detail;
+};
+
+// How a call ended, apart from what it computed.
+Ending ending(const Execution& execution) {
+  if (execution.violation != Verdict::pass) return {execution.violation, execution.violation_detail};
+  if (execution.status == QKCTS_OK) return {};
+  const Verdict verdict = execution.status == QKCTS_OUT_OF_MEMORY ? Verdict::error_memory : Verdict::error_protocol;
+  const std::string_view excuse =
+      execution.status == QKCTS_UNSUPPORTED ? " for a case inside of what describe() declares" : "";
+  return {verdict,
+          fmt::format("run() returned {} ({}){}{}{}", status_name(execution.status), static_cast<int>(execution.status),
+                      excuse, execution.message.empty() ? "" : ": ", execution.message)};
+}
+
+CaseResult case_header(const GoldenCase& golden) {
+  CaseResult result;
+  result.slug = golden.input.slug;
+  result.contract = golden.input.contract.name;
+  result.contract_digest = contract_digest(golden.input.contract);
+  result.family = golden.family;
+  result.description = golden.description;
+  result.format = golden.input.inputs.format;
+  result.shape = golden.input.shape;
+  for (const qkcts_stage stage : all_stages) {
+    if (!golden.stages[stage].present) continue;
+    StageResult& entry = result.stages.emplace_back();
+    entry.stage = stage;
+  }
+  return result;
+}
+
+void end_all(CaseResult& result, StageSet asked, const Ending& end) {
+  result.verdict = end.verdict;
+  result.detail = end.detail;
+  for (StageResult& stage : result.stages) {
+    if ((asked & bit(stage.stage)) != 0) stage.verdict = end.verdict;
+  }
+}
+
+// Which stages are asked for; the others get the verdict that says why not.
+StageSet stages_to_ask(CaseResult& result, const AdapterDescription& description, const RunOptions& options) {
+  StageSet asked = 0;
+  for (StageResult& stage : result.stages) {
+    if ((options.stages & bit(stage.stage)) == 0) {
+      stage.verdict = Verdict::skipped;
+      stage.detail = "not asked for";
+    } else if ((description.stages & bit(stage.stage)) == 0) {
+      stage.verdict = Verdict::unsupported;
+      stage.detail = "describe() does not list this stage";
+    } else {
+      asked |= bit(stage.stage);
+    }
+  }
+  return asked;
+}
+
+// Keeps the judgement that says most: the gravest, and among equals the one nearest to or farthest beyond Delta.
+void merge(StageResult& stage, StageJudgement judgement) {
+  const bool first = !stage.judgement.has_value();
+  const bool graver_one = !first && judgement.verdict > stage.judgement->verdict;
+  const bool worse = !first && judgement.verdict == stage.judgement->verdict &&
+                     (judgement.max_ratio > stage.judgement->max_ratio ||
+                      (judgement.limit && judgement.limit->violations > stage.judgement->limit->violations));
+  stage.verdict = first ? judgement.verdict : graver(stage.verdict, judgement.verdict);
+  if (first || graver_one || worse) stage.judgement = std::move(judgement);
+}
+
+void judge_calls(CaseResult& result, const RunAnswer& answer, const GoldenCase& golden, std::size_t profile,
+                 StageSet asked, const RunOptions& options) {
+  for (StageResult& stage : result.stages) {
+    if ((asked & bit(stage.stage)) == 0) continue;
+    const std::optional<Limit> limit = options.limits.find(stage.stage, result.format);
+    const std::vector<std::byte>& first = answer.executions.front().outputs[stage.stage];
+    for (std::size_t call = 0; call < answer.executions.size(); ++call) {
+      const std::vector<std::byte>& bytes = answer.executions[call].outputs[stage.stage];
+      if (call > 0) {
+        if (answer.same_as_first[call] || bytes == first) continue;
+        ++stage.differing_calls;
+      }
+      merge(stage, judge_stage(golden, stage.stage, profile, bytes, limit));
+    }
+  }
+}
+
+void hold_to_claims(CaseResult& result, const AdapterDescription& description) {
+  if (description.bitwise_repeatable != Claim::made) return;
+  for (StageResult& stage : result.stages) {
+    if (stage.differing_calls == 0) continue;
+    stage.verdict = graver(stage.verdict, Verdict::not_repeatable);
+    stage.detail = fmt::format("{} of {} further calls returned other bits, against the claim bitwise_repeatable",
+                               stage.differing_calls, result.calls - 1);
+  }
+}
+
+}  // namespace
+
+std::string judging_profile(const GoldenCase& golden, const AdapterDescription& description,
+                            const RunOptions& options) {
+  const auto declared = description.profile.find(golden.input.inputs.format);
+  const std::string name = options.profile                         ? *options.profile
+                           : declared != description.profile.end() ? declared->second
+                           : golden.profiles.empty()               ? std::string()
+                                                                   : golden.profiles.front();
+  if (std::find(golden.profiles.begin(), golden.profiles.end(), name) == golden.profiles.end()) {
+    throw InputError(fmt::format("{}: holds no budgets for profile '{}'; it has: {}", golden.input.slug, name,
+                                 fmt::join(golden.profiles, ", ")));
+  }
+  return name;
+}
+
+CaseResult unrun_case(const GoldenCase& golden, Verdict verdict, std::string detail) {
+  CaseResult result = case_header(golden);
+  result.verdict = verdict;
+  result.detail = std::move(detail);
+  for (StageResult& stage : result.stages) stage.verdict = verdict;
+  return result;
+}
+
+CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description, const GoldenCase& golden,
+                    const RunOptions& options) {
+  if (std::string reason = unsupported_reason(description, golden.input); !reason.empty()) {
+    return unrun_case(golden, Verdict::unsupported, std::move(reason));
+  }
+  CaseResult result = case_header(golden);
+  result.profile = judging_profile(golden, description, options);
+  const auto profile = static_cast<std::size_t>(
+      std::find(golden.profiles.begin(), golden.profiles.end(), result.profile) - golden.profiles.begin());
+  const StageSet asked = stages_to_ask(result, description, options);
+  if (asked == 0) {
+    result.verdict = Verdict::skipped;
+    result.detail = "none of the stages asked for exists here and is observable";
+    return result;
+  }
+
+  RunOrder order;
+  order.request = {golden.input.contract.terms,
+                   canonical_json(golden.input.contract),
+                   golden.input.shape,
+                   golden.input.inputs,
+                   asked,
+                   description.alignment};
+  for (int round = 0; round < options.repeat; ++round) {
+    order.placements.insert(order.placements.end(), {Placement::end_aligned, Placement::start_aligned});
+  }
+  RunOutcome outcome = runner.run(order);
+  result.output = std::move(outcome.output);
+  if (outcome.death != Verdict::pass) {
+    end_all(result, asked, {outcome.death, outcome.death_detail});
+    return result;
+  }
+  const std::vector<Execution>& executions = outcome.answer.executions;
+  result.calls = static_cast<int>(executions.size());
+  result.implementation = executions.front().implementation;
+  result.seconds = executions.front().seconds;
+  for (const Execution& execution : executions) {
+    result.seconds = std::min(result.seconds, execution.seconds);
+    if (const Ending end = ending(execution); end.verdict != Verdict::pass) {
+      end_all(result, asked, end);
+      return result;
+    }
+  }
+  judge_calls(result, outcome.answer, golden, profile, asked, options);
+  hold_to_claims(result, description);
+  for (const StageResult& stage : result.stages) result.verdict = graver(result.verdict, stage.verdict);
+  return result;
+}
+
+}  // namespace qkcts

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// One golden case through one adapter: all its calls, judged, with one verdict per stage and one for the case.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/adapter_description.hpp"
+#include "harness/adapter_runner.hpp"
+#include "harness/judgement.hpp"
+#include "harness/limits.hpp"
+
+namespace qkcts {
+
+struct RunOptions {
+  std::optional<std::string> profile;  // instead of the one that the adapter names
+  StageSet stages = ~StageSet{0};      // to be asked for, as far as they exist and are observable
+  int repeat = 1;                      // rounds; each round is one end-aligned and one start-aligned call
+  LimitTable limits;
+};
+
+struct StageResult {
+  qkcts_stage stage = QKCTS_STAGE_OUTPUT;
+  Verdict verdict = Verdict::not_run;
+  std::string detail;                       // one line, unless the judgement says it all
+  std::optional<StageJudgement> judgement;  // of the call with the gravest verdict, else the largest error/Delta
+  int differing_calls = 0;                  // later calls whose bits differ from those of the first
+};
+
+struct CaseResult {
+  std::string slug, contract, contract_digest, family, description;
+  Format format = Format::binary32;
+  qkcts_shape shape{};
+  std::string profile;
+  Verdict verdict = Verdict::not_run;
+  std::string detail;  // why, if the whole case has one reason
+  std::string implementation;
+  double seconds = 0;  // of the fastest call
+  int calls = 0;
+  std::string output;               // tail of what the adapter printed, where the verdict is an error
+  std::vector<StageResult> stages;  // that exist in the case, in order of evaluation
+};
+
+// The profile by which a case is judged: the one asked for, else the adapter's for this format, else the first that the
+// case has. Throws InputError if the case has no budgets for it.
+std::string judging_profile(const GoldenCase& golden, const AdapterDescription& description, const RunOptions& options);
+
+CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description, const GoldenCase& golden,
+                    const RunOptions& options);
+
+// A case that was not run at all, with the reason.
+CaseResult unrun_case(const GoldenCase& golden, Verdict verdict, std::string detail);
+
+}  // namespace qkcts

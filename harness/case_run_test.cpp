@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every misdeed of the lying adapter gets its own verdict, and the next case runs as if nothing had happened.
+#include "harness/case_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include "harness/adapter_error.hpp"
+#include "harness/descendants.hpp"
+#include "harness/handmade_case.hpp"
+#include "harness/test_adapters/test_adapters.hpp"
+
+namespace qkcts {
+namespace {
+
+constexpr WorkerLimits short_limits = {std::chrono::milliseconds(1500), std::size_t{1} << 29};
+constexpr WorkerLimits long_limits = {std::chrono::milliseconds(30000), std::size_t{1} << 29};
+
+struct Adapter {
+  explicit Adapter(const std::string& fault, const std::string& library = "lying", WorkerLimits limits = long_limits)
+      : runner(worker_runner(resolve_adapter(test_adapter(library) + "?fault=" + fault), limits)),
+        description(description_from_json(runner->open(true).description, library)) {}
+  CaseResult run(const RunOptions& options = {}) {
+    return run_case(*runner, description, plain_golden_case(), options);
+  }
+  std::unique_ptr<AdapterRunner> runner;
+  AdapterDescription description;
+};
+
+CaseResult misdeed(const std::string& fault, WorkerLimits limits = long_limits) {
+  return Adapter(fault, "lying", limits).run();
+}
+
+TEST(CaseRun, HonestAdapterPassesEveryStage) {
+  const CaseResult result = misdeed("none");
+  EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
+  EXPECT_EQ(result.profile, "f32");
+  EXPECT_EQ(result.implementation, "plain loops");
+  EXPECT_EQ(result.calls, 2);
+  ASSERT_EQ(result.stages.size(), 4u);
+  for (const StageResult& stage : result.stages) {
+    EXPECT_EQ(stage.verdict, Verdict::pass) << stage_name(stage.stage);
+    EXPECT_GT(stage.judgement->counts.judged, 0u);
+  }
+}
+
+struct Expectation {
+  const char* fault;
+  Verdict verdict;
+  const char* detail;  // part of it
+};
+
+class Misdeed : public testing::TestWithParam<Expectation> {};
+
+TEST_P(Misdeed, GetsItsVerdictAndTheRunGoesOn) {
+  Adapter adapter(GetParam().fault);
+  const CaseResult first = adapter.run();
+  EXPECT_EQ(first.verdict, GetParam().verdict) << first.detail;
+  EXPECT_NE(first.detail.find(GetParam().detail), std::string::npos) << first.detail;
+  // A fresh worker takes the next case, and the same misdeed is found there.
+  EXPECT_EQ(adapter.run().verdict, GetParam().verdict);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Misdeed,
+    testing::Values(Expectation{"segfault", Verdict::error_crash, "signal 11"},
+                    Expectation{"abort", Verdict::error_crash, "signal 6"},
+                    Expectation{"exit", Verdict::error_crash, "status 7"},
+                    Expectation{"throw", Verdict::error_crash, "signal 6"},
+                    Expectation{"stack", Verdict::error_crash, "signal 11"},
+                    Expectation{"overrun", Verdict::error_overrun, "0 bytes behind the end of output output"},
+                    Expectation{"far_overrun", Verdict::error_overrun, "output output"},
+                    Expectation{"overread", Verdict::error_overrun, "0 bytes behind the end of input k"},
+                    Expectation{"text_overrun", Verdict::error_overrun, "message text"},
+                    Expectation{"underrun", Verdict::error_underrun, "before the start of output output"},
+                    Expectation{"input", Verdict::error_input_modified, "byte 0 of input v"},
+                    Expectation{"descriptor", Verdict::error_input_modified, "descriptors"},
+                    Expectation{"force_input", Verdict::error_input_modified, "input v changed at byte"},
+                    Expectation{"conversation", Verdict::error_crash, ""},
+                    Expectation{"unsupported", Verdict::error_protocol, "QKCTS_UNSUPPORTED (1) for a case inside"},
+                    Expectation{"internal", Verdict::error_protocol, "QKCTS_INTERNAL (5): no, because"},
+                    Expectation{"out_of_memory", Verdict::error_memory, "QKCTS_OUT_OF_MEMORY"},
+                    Expectation{"memory", Verdict::error_memory, "512 MiB resident"},
+                    Expectation{"unwritten", Verdict::error_unwritten, ""}, Expectation{"nan", Verdict::fail, ""},
+                    Expectation{"wrong", Verdict::fail, ""}, Expectation{"restless_wrong", Verdict::fail, ""}),
+    [](const auto& one) { return std::string(one.param.fault); });
+
+TEST(CaseRun, HangIsEndedAfterTheTimeout) {
+  const auto start = std::chrono::steady_clock::now();
+  const CaseResult result = misdeed("hang", short_limits);
+  EXPECT_EQ(result.verdict, Verdict::error_timeout);
+  EXPECT_NE(result.detail.find("within 1.5 s"), std::string::npos) << result.detail;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST(CaseRun, PrintsOfTheAdapterDisturbNothingAndAreKept) {
+  const CaseResult result = misdeed("stdout");
+  EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
+  EXPECT_NE(result.output.find("from the library"), std::string::npos);
+  EXPECT_NE(result.output.find("a warning"), std::string::npos);
+  const CaseResult flood = misdeed("flood");
+  EXPECT_EQ(flood.verdict, Verdict::pass) << flood.detail;
+  EXPECT_LE(flood.output.size(), 16384u);
+  EXPECT_NE(flood.output.find("line 99999"), std::string::npos);
+}
+
+TEST(CaseRun, ProcessesThatLeftTheGroupAreEnded) {
+  const std::size_t before = children_of_this_process().size();
+  { EXPECT_EQ(misdeed("daemon").verdict, Verdict::pass); }
+  EXPECT_EQ(children_of_this_process().size(), before);
+}
+
+TEST(CaseRun, OtherBitsFailOnlyAgainstTheClaim) {
+  const CaseResult claimed = Adapter("restless", "lying_repeatable").run();
+  EXPECT_EQ(claimed.verdict, Verdict::not_repeatable);
+  EXPECT_NE(claimed.stages.back().detail.find("1 of 1 further calls"), std::string::npos);
+  const CaseResult unclaimed = Adapter("restless").run();
+  EXPECT_EQ(unclaimed.verdict, Verdict::pass);
+  EXPECT_EQ(unclaimed.stages.back().differing_calls, 1);
+  EXPECT_EQ(Adapter("none", "lying_repeatable").run().verdict, Verdict::pass);
+}
+
+TEST(CaseRun, RepeatMakesMoreCallsAndAllAreJudged) {
+  RunOptions options;
+  options.repeat = 3;
+  const CaseResult result = Adapter("restless").run(options);
+  EXPECT_EQ(result.calls, 6);
+  EXPECT_EQ(result.stages.back().differing_calls, 3);
+}
+
+TEST(CaseRun, OutsideTheDeclarationIsUnsupportedAndNotRun) {
+  Adapter adapter("segfault");
+  adapter.description.limits["k_len"].max = 1;
+  const CaseResult result = adapter.run();
+  EXPECT_EQ(result.verdict, Verdict::unsupported);
+  EXPECT_EQ(result.detail, "k_len 2 is more than 1");
+  EXPECT_EQ(result.calls, 0);
+}
+
+TEST(CaseRun, StagesNotDeclaredOrNotAskedForAreNoPass) {
+  Adapter adapter("none");
+  adapter.description.stages &= ~bit(QKCTS_STAGE_LSE);
+  RunOptions options;
+  options.stages = bit(QKCTS_STAGE_LSE) | bit(QKCTS_STAGE_OUTPUT);
+  const CaseResult result = adapter.run(options);
+  EXPECT_EQ(result.verdict, Verdict::pass);
+  EXPECT_EQ(result.stages[0].verdict, Verdict::skipped);      // scores
+  EXPECT_EQ(result.stages[2].verdict, Verdict::unsupported);  // lse
+  EXPECT_EQ(result.stages[3].verdict, Verdict::pass);         // output
+  options.stages = bit(QKCTS_STAGE_LSE);
+  EXPECT_EQ(adapter.run(options).verdict, Verdict::skipped);
+}
+
+TEST(CaseRun, ProfileMustBeOneOfTheCase) {
+  RunOptions options;
+  options.profile = "f32_ftz";
+  EXPECT_EQ(Adapter("none").run(options).profile, "f32_ftz");
+  options.profile = "f64";
+  EXPECT_THROW(Adapter("none").run(options), InputError);
+}
+
+TEST(CaseRun, AdapterThatCannotBeOpenedIsAnError) {
+  const auto open = [](const std::string& library, const std::string& fault = "none") {
+    const auto runner = worker_runner(resolve_adapter(test_adapter(library) + "?fault=" + fault), long_limits);
+    return runner->open(true);
+  };
+  EXPECT_THROW(open("odd_no_symbol"), AdapterError);
+  EXPECT_THROW(open("odd_load_crash"), AdapterError);
+  EXPECT_THROW(open("lying", "prepare"), AdapterError);
+  EXPECT_EQ(open("odd_unavailable").probe, QKCTS_UNAVAILABLE);
+  EXPECT_EQ(open("odd_unavailable").probe_reason, "no such device here");
+}
+
+TEST(CaseRun, InProcessRunJudgesTheSame) {
+  const auto runner = in_process_runner(resolve_adapter(test_adapter("lying") + "?fault=none"));
+  const AdapterDescription description = description_from_json(runner->open(true).description, "lying");
+  EXPECT_EQ(run_case(*runner, description, plain_golden_case(), {}).verdict, Verdict::pass);
+}
+
+}  // namespace
+}  // namespace qkcts

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/coordinates.hpp"
+
+#include <gtest/gtest.h>
+
+namespace qkcts {
+namespace {
+
+constexpr qkcts_shape shape = {2, 6, 3, 5, 7, 8, 4};
+
+TEST(Coordinates, TextNamesTheAxes) {
+  EXPECT_EQ(coordinate_text(QKCTS_STAGE_Q_NORM, shape, {5 * 6 + 4, 3}), "b1 h0 t4 c3");
+  EXPECT_EQ(coordinate_text(QKCTS_STAGE_SCORES, shape, {0, 6}), "b0 h0 t0 k6");
+  EXPECT_EQ(coordinate_text(QKCTS_STAGE_LSE, shape, {59, 0}), "b1 h5 t4");
+}
+
+TEST(Coordinates, TextReadsBackForEveryElement) {
+  for (const qkcts_stage stage : all_stages) {
+    for (std::uint32_t row = 0; row < row_count(stage, shape); ++row) {
+      for (std::uint32_t column = 0; column < row_length(stage, shape); ++column) {
+        const ElementPlace place = place_from_text(stage, shape, index_text(stage, shape, {row, column}));
+        ASSERT_EQ(place.row, row);
+        ASSERT_EQ(place.column, column);
+      }
+    }
+  }
+}
+
+TEST(Coordinates, WhatNamesNoElementIsRefused) {
+  for (const char* text :
+       {"", "0", "0,0,0", "0,0,0,8", "0,0,5,0", "-1,0,0,0", "0,0,0,0,0", "0,0,0,x", "0,0,0,0,", "0 0 0 0"}) {
+    EXPECT_THROW(place_from_text(QKCTS_STAGE_Q_NORM, shape, text), InputError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace qkcts
