@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/case.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "conformance/format.hpp"
+
+namespace qkcts {
+namespace {
+
+// A valid case of a shipped contract: every input zero, except that masks show every key.
+Case zero_case(const char* contract, Format format = Format::binary32) {
+  Case c;
+  c.contract = shipped_contract(contract);
+  c.shape = {2, 4, 2, 3, 5, 32, 8};
+  c.inputs.format = format;
+  for (const InputRequirement& need : required_inputs(c.contract.terms, c.shape, format)) {
+    std::vector<std::int64_t> shape = need.shape;
+    for (std::int64_t& extent : shape)
+      if (extent < 0) extent = extent == -2 ? 7 : 1;
+    c.inputs.set(need.input, Tensor::zeros(need.type, shape));
+  }
+  return c;
+}
+
+std::vector<std::string> input_names(const char* contract) {
+  std::vector<std::string> names;
+  for (const InputRequirement& need :
+       required_inputs(shipped_contract(contract).terms, {1, 4, 2, 3, 5, 32, 8}, Format::binary16))
+    names.emplace_back(input_name(need.input));
+  return names;
+}
+
+TEST(RequiredInputs, FollowFromTheContract) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(input_names("plain_sdpa"), (Names{"q", "k", "v"}));
+  EXPECT_EQ(input_names("qwen3_rmsnorm"),
+            (Names{"q", "k", "v", "q_gain", "k_gain", "cos", "sin", "q_position_ids", "k_position_ids"}));
+  EXPECT_EQ(input_names("henry2020_l2_cross"), (Names{"q", "k", "v", "scale", "kv_len"}));
+  EXPECT_EQ(input_names("clause_mixed_norms"), (Names{"q", "k", "v", "q_gain", "k_gain", "q_bias", "k_bias"}));
+  EXPECT_EQ(input_names("clause_norm_on_q_only"), (Names{"q", "k", "v", "q_gain"}));
+  EXPECT_EQ(input_names("clause_empty_nan"), (Names{"q", "k", "v", "q_gain", "k_gain", "mask", "kv_len"}));
+  EXPECT_EQ(input_names("clause_bias_additive"), (Names{"q", "k", "v", "q_gain", "k_gain", "bias"}));
+}
+
+TEST(RequiredInputs, ParameterAxesUseTheHeadsOfTheirSide) {
+  const auto shape_of = [](const char* contract, Input input) {
+    for (const InputRequirement& need :
+         required_inputs(shipped_contract(contract).terms, {1, 4, 2, 3, 5, 32, 8}, Format::binary16))
+      if (need.input == input) return need.shape;
+    return std::vector<std::int64_t>{};
+  };
+  using Extents = std::vector<std::int64_t>;
+  EXPECT_EQ(shape_of("clause_gain_head", Input::q_gain), (Extents{4}));
+  EXPECT_EQ(shape_of("clause_gain_head", Input::k_gain), (Extents{2}));
+  EXPECT_EQ(shape_of("clause_gain_head_head_dim", Input::k_gain), (Extents{2, 32}));
+  EXPECT_EQ(shape_of("olmo2_full_width", Input::q_gain), (Extents{128}));
+  EXPECT_EQ(shape_of("clause_gain_scalar", Input::q_gain), (Extents{1}));
+  EXPECT_EQ(shape_of("clause_rope_partial_first", Input::cos), (Extents{-2, 8}));
+  EXPECT_EQ(shape_of("qwen3_rmsnorm", Input::cos), (Extents{-2, 16}));
+}
+
+TEST(RequiredInputs, TablesAreBinary32ExceptForBinary64) {
+  const qkcts_contract terms = shipped_contract("qwen3_rmsnorm").terms;
+  for (const Format format : {Format::binary16, Format::binary64})
+    for (const InputRequirement& need : required_inputs(terms, {1, 4, 2, 3, 5, 32, 8}, format))
+      if (need.input == Input::cos) {
+        EXPECT_EQ(need.type, format == Format::binary64 ? ElementType::binary64 : ElementType::binary32);
+      }
+}
+
+TEST(CaseFault, AcceptsAValidCaseOfEveryContractAndFormat) {
+  for (const std::string& name : shipped_contracts())
+    for (const Format format : {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16})
+      EXPECT_EQ(case_fault(zero_case(name.c_str(), format)), "") << name;
+}
+
+TEST(CaseFault, NamesWhatIsWrong) {
+  struct Row {
+    const char* contract;
+    const char* expected;
+    void (*spoil)(Case&);
+  };
+  const Row rows[] = {
+      {"qwen3_rmsnorm", "input k_gain is missing", [](Case& c) { c.inputs.tensors[4].reset(); }},
+      {"plain_sdpa", "input scale is given",
+       [](Case& c) { c.inputs.set(Input::scale, Tensor::zeros(ElementType::binary32, {1})); }},
+      {"plain_sdpa", "input q: element type", [](Case& c) { c.inputs.tensors[0]->type = ElementType::int32; }},
+      {"plain_sdpa", "input v: shape [2, 2, 5, 9], must be [2, 2, 5, 8]",
+       [](Case& c) { c.inputs.tensors[2]->shape[3] = 9; }},
+      {"plain_sdpa", "bytes do not fill", [](Case& c) { c.inputs.tensors[2]->bytes.pop_back(); }},
+      {"plain_sdpa", "input q[7]: inf is not finite", [](Case& c) { c.inputs.tensors[0]->set_pattern(7, 0x7f800000); }},
+      {"qwen3_rmsnorm", "input k_position_ids[9]: position 7 lies outside the 7 rows",
+       [](Case& c) { c.inputs.tensors[10]->set_pattern(9, 7); }},
+      {"qwen3_rmsnorm", "position -1 lies outside", [](Case& c) { c.inputs.tensors[9]->set_pattern(0, 0xffffffff); }},
+      {"qwen3_rmsnorm", "input sin has 8 rows, cos has 7",
+       [](Case& c) {
+         c.inputs.set(Input::sin, Tensor::zeros(ElementType::binary32, {8, 16}));
+       }},
+      {"henry2020_l2", "input kv_len[1]: length 6 lies outside 0..5",
+       [](Case& c) { c.inputs.tensors[14]->set_pattern(1, 6); }},
+      {"clause_mask_boolean", "input mask[0]: byte 2", [](Case& c) { c.inputs.tensors[12]->set_pattern(0, 2); }},
+      {"clause_mask_boolean", "must be [1 or full, 1 or full, 3, 5]",
+       [](Case& c) {
+         c.inputs.set(Input::mask, Tensor::zeros(ElementType::boolean, {3, 1, 3, 5}));
+       }},
+      {"clause_bias_additive", "input bias[2]: inf is not finite",
+       [](Case& c) { c.inputs.tensors[13]->set_pattern(2, 0x7f800000); }},
+      {"clause_bias_additive", "input bias[2]: nan is not finite",
+       [](Case& c) { c.inputs.tensors[13]->set_pattern(2, 0xffc00000); }},
+      {"plain_sdpa", "no multiple of kv_heads", [](Case& c) { c.shape.q_heads = 3; }},
+      {"plain_sdpa", "score.softcap", [](Case& c) { c.contract.terms.score.softcap = -1; }},
+  };
+  for (const Row& row : rows) {
+    Case c = zero_case(row.contract);
+    ASSERT_EQ(case_fault(c), "");
+    row.spoil(c);
+    EXPECT_NE(case_fault(c).find(row.expected), std::string::npos) << row.expected << " but got: " << case_fault(c);
+  }
+}
+
+TEST(CaseFault, MinusInfinityIsAllowedInABiasOnly) {
+  Case c = zero_case("clause_bias_additive");
+  c.inputs.tensors[13]->set_pattern(2, 0xff800000);
+  EXPECT_EQ(case_fault(c), "");
+  c.inputs.tensors[0]->set_pattern(2, 0xff800000);
+  EXPECT_NE(case_fault(c), "");
+}
+
+TEST(Input, NamesAreUniqueAndFound) {
+  for (std::size_t i = 0; i < input_count; ++i)
+    EXPECT_EQ(input_named(input_name(static_cast<Input>(i))), static_cast<Input>(i));
+  EXPECT_FALSE(input_named("x").has_value());
+}
+
+}  // namespace
+}  // namespace qkcts

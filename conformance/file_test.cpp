@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "conformance/contract.hpp"
+
+namespace qkcts {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  std::size_t entries() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+  }
+
+  std::filesystem::path folder;
+};
+
+TEST_F(FileTest, WhatIsWrittenIsRead) {
+  const std::string path = folder / "a.json";
+  write_file_atomically(path, std::string("x\0y\n", 4));
+  EXPECT_EQ(read_text_file(path), std::string("x\0y\n", 4));
+  write_file_atomically(path, "");
+  EXPECT_EQ(read_text_file(path), "");
+  EXPECT_EQ(entries(), 1U) << "no temporary file stays behind";
+}
+
+TEST_F(FileTest, ReadingNamesThePath) {
+  EXPECT_THROW(read_text_file(folder / "absent"), InputError);
+  EXPECT_THROW(read_text_file(folder), InputError) << "a folder is no file";
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(read_text_file(pipe), InputError) << "and does not wait for a writer";
+  try {
+    read_text_file(folder / "absent");
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("absent: cannot be opened: No such file"), std::string::npos);
+  }
+}
+
+TEST_F(FileTest, AFailedWriteKeepsTheOldFile) {
+  const std::string path = folder / "target";
+  std::filesystem::create_directories(path + "/inside");  // a folder cannot be replaced by rename
+  EXPECT_THROW(write_file_atomically(path, "new"), WriteError);
+  EXPECT_TRUE(std::filesystem::is_directory(path));
+  EXPECT_EQ(entries(), 1U) << "no temporary file stays behind";
+  EXPECT_THROW(write_file_atomically(folder / "absent" / "file", "new"), WriteError);
+}
+
+}  // namespace
+}  // namespace qkcts

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+#include "conformance/contract.hpp"
+
+namespace qkcts {
+namespace {
+
+TEST(CanonicalText, SortsKeysAndWritesShortestNumbers) {
+  EXPECT_EQ(canonical_text(parse_json(R"( {"b": [1, 2.50, null, true], "a": {"z": "\u00e9\n", "y": 1e-6}} )", "x")),
+            R"({"a":{"y":1e-06,"z":"é\n"},"b":[1,2.5,null,true]})");
+  EXPECT_EQ(canonical_text(Json(1000000.0)), canonical_text(Json(1e6)));
+  EXPECT_EQ(canonical_text(Json(-0.0)), "0");
+  EXPECT_THROW(canonical_text(Json(std::nan(""))), InputError);
+}
+
+TEST(CanonicalText, NumbersReadBackToTheSameBits) {
+  std::uint64_t state = 1;
+  for (int i = 0; i < 20000; ++i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    const double value = std::bit_cast<double>(state);
+    if (!std::isfinite(value)) continue;
+    EXPECT_EQ(parse_json(canonical_text(Json(value)), "x").get<double>(), value);
+  }
+}
+
+TEST(ParseJson, CountsLinesAndColumns) {
+  try {
+    parse_json("{\n  \"a\": 1,\n  b\n}", "file");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("file:3:3: ", 0), 0U) << error.what();
+  }
+}
+
+TEST(ParseJson, KeysMayRepeatInDifferentObjects) {
+  EXPECT_NO_THROW(parse_json(R"({"a": {"a": 1}, "b": [{"a": 1}, {"a": 2}]})", "x"));
+  EXPECT_THROW(parse_json(R"({"b": [{"a": 1, "a": 2}]})", "x"), InputError);
+}
+
+}  // namespace
+}  // namespace qkcts

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/tensor.hpp"
+
+#include <gtest/gtest.h>
+
+#include "conformance/format.hpp"
+
+namespace qkcts {
+namespace {
+
+TEST(Tensor, HoldsPatternsOfEveryElementType) {
+  for (const ElementType type : {ElementType::binary64, ElementType::binary32, ElementType::binary16,
+                                 ElementType::bfloat16, ElementType::int32, ElementType::boolean}) {
+    Tensor tensor = Tensor::zeros(type, {2, 3});
+    EXPECT_EQ(tensor.bytes.size(), 6 * element_size(type));
+    tensor.set_pattern(4, 1);
+    for (std::size_t i = 0; i < tensor.count(); ++i) EXPECT_EQ(tensor.pattern(i), i == 4 ? 1U : 0U);
+  }
+}
+
+TEST(Tensor, ValuesAreExact) {
+  Tensor half = Tensor::zeros(ElementType::bfloat16, {3});
+  half.set_pattern(0, encode(Format::bfloat16, 1.5));
+  half.set_pattern(1, encode(Format::bfloat16, -0x1p-133));
+  EXPECT_EQ(half.values(), (std::vector<double>{1.5, -0x1p-133, 0}));
+  Tensor integers = Tensor::zeros(ElementType::int32, {2});
+  integers.set_pattern(0, 0xffffffffU);
+  integers.set_pattern(1, 0x7fffffffU);
+  EXPECT_EQ(integers.values(), (std::vector<double>{-1, 2147483647}));
+}
+
+TEST(Tensor, NeighboursStayUntouched) {
+  Tensor tensor = Tensor::zeros(ElementType::binary16, {3});
+  for (std::size_t i = 0; i < 3; ++i) tensor.set_pattern(i, 0xffff);
+  tensor.set_pattern(1, 0);
+  EXPECT_EQ(tensor.pattern(0), 0xffffU);
+  EXPECT_EQ(tensor.pattern(1), 0U);
+  EXPECT_EQ(tensor.pattern(2), 0xffffU);
+}
+
+TEST(Tensor, NamesAndShapes) {
+  EXPECT_EQ(shape_text({1, 16, 17}), "[1, 16, 17]");
+  EXPECT_EQ(shape_text({}), "[]");
+  EXPECT_EQ(extent_product({4, 0, 3}), 0U);
+  EXPECT_EQ(element_type_name(ElementType::boolean), "boolean");
+  EXPECT_EQ(element_type_name(element_type(Format::binary16)), "binary16");
+}
+
+}  // namespace
+}  // namespace qkcts
