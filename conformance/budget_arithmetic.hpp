@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile as the numbers that the budget formulas use. docs/budgets.md, section "Arithmetic".
+#pragma once
+
+#include "conformance/budget_terms.hpp"
+#include "conformance/machine_profile.hpp"
+#include "conformance/sound_math.hpp"
+
+namespace qkcts {
+
+// Products that a matrix unit adds at once, at least; profiles give the growth of one product of a full block.
+constexpr int matrix_block = 4;
+
+// Each roundoff is asked for together with the term that it belongs to, and is 0 while that term is switched off.
+class BudgetArithmetic {
+ public:
+  BudgetArithmetic(const Profile& profile, TermSet terms);
+
+  // One rounding of the accumulator format, 2u for a truncating unit.
+  double u(BudgetTerm term) const { return on(term) * roundoff_; }
+  // Absolute error of one operation that underflows.
+  double lambda(BudgetTerm term) const { return on(term) * underflow_; }
+  // Additional error of a subtraction or addition of either sign: only flushing makes one.
+  double sum_lambda(BudgetTerm term) const { return on(term) * sum_underflow_; }
+  // Relative growth of a sum of n products in any order, or in the chain that the profile declares.
+  double growth(BudgetTerm term, double n) const;
+  // Relative growth of a sum of products that may be formed by a matrix unit. `slots` counts the products in units of
+  // whole blocks of matrix_block products, for a partly filled block rounds as often as a full one.
+  double product_growth(BudgetTerm term, double n, double slots) const;
+
+  double rsqrt(BudgetTerm term) const { return on(term) * function_error(profile_.k_rsqrt); }
+  double sqrt(BudgetTerm term) const { return on(term) * function_error(profile_.k_sqrt); }
+  double tanh(BudgetTerm term) const { return on(term) * function_error(profile_.k_tanh); }
+  double log(BudgetTerm term) const { return on(term) * function_error(profile_.k_log); }
+  // -ln(1 - a) >= ln(1 + a): how far one exponential moves the exponent of a weight.
+  double exp_exponent(BudgetTerm term) const;
+  // A quotient, as a division or as a reciprocal and a product.
+  double quotient(BudgetTerm term) const { return on(term) * joined(function_error(profile_.k_div), roundoff_); }
+  // 1/sqrt(a) by a reciprocal root, or by a root and a division.
+  double inverse_root(BudgetTerm term) const;
+  // Absolute error of a function of relative accuracy K ulp where its result is subnormal: K quanta, or flushed.
+  double exp_quanta(BudgetTerm term) const { return (2 * profile_.k_exp + 1) * lambda(term); }
+  double tanh_quanta(BudgetTerm term) const { return (2 * profile_.k_tanh + 1) * lambda(term); }
+
+  // Weights stored before the product with v: 0 if they stay in the accumulator format.
+  double weight_roundoff(BudgetTerm term) const { return on(term) * weight_roundoff_; }
+  double weight_lambda(BudgetTerm term) const { return on(term) * weight_lambda_; }
+
+  // Storage rounding of an observed stage: roundoff * (|z| + D) + underflow.
+  double storage(Format format, double magnitude, double error) const;
+
+  // How far an input of the given format may be off when an operation reads it.
+  double operand_error(double value, Format source) const;
+  // Relative error of a constant given in binary64: 0 if the accumulator format holds it.
+  double constant_error(BudgetTerm term, double value) const;
+
+  double largest() const { return largest_; }  // finite numbers of the accumulator format end here
+  double largest_weight() const { return largest_weight_; }
+  double flush_threshold() const { return profile_.denormals_are_zero ? smallest_normal(profile_.accumulator) : 0; }
+  double shift_slack() const { return profile_.shift_slack; }
+  int online_block() const { return profile_.online_block; }
+  // The plain roundoff, for questions of range that no term switches.
+  double range_roundoff() const { return roundoff_; }
+  double range_exp() const { return function_error(profile_.k_exp); }
+
+ private:
+  double on(BudgetTerm term) const { return (terms_ >> static_cast<unsigned>(term) & 1u) != 0 ? 1.0 : 0.0; }
+  double function_error(double ulps) const { return 2 * ulps * roundoff_; }
+
+  Profile profile_;
+  TermSet terms_;
+  double roundoff_;
+  double underflow_;
+  double sum_underflow_;
+  double largest_;
+  double weight_roundoff_ = 0;
+  double weight_lambda_ = 0;
+  double largest_weight_;
+};
+
+}  // namespace qkcts

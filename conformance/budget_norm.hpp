@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Error of a norm: docs/budgets.md, N1 to N7.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <qkcts/contract.h>
+
+#include "conformance/budget_arithmetic.hpp"
+
+namespace qkcts {
+
+// What is common to all elements of one normalised vector.
+struct NormStatistics {
+  double mean_high = 0;     // exact mean as an unevaluated sum; 0 if the norm does not centre
+  double mean_low = 0;
+  double mean_error = 0;    // E: how far the computed mean may be from that of the inputs as read
+  double mean_input = 0;    // mean of the input errors
+  double root = 1;          // d
+  double root_lower = 1;    // least d that may be computed
+  double common = 0;        // rho: d/d' lies within 1 -+ rho
+  bool domain = false;      // the statistic may overflow, or d' may reach 0
+};
+
+// `x` are the values to be normalised (all heads of the token for a full-width norm), `error` how far each may be off.
+// `inexact` is the relative accuracy to which x itself is known (0 for inputs of the case).
+NormStatistics norm_statistics(const qkcts_norm& norm, std::span<const double> x, std::span<const double> error,
+                               double inexact, const BudgetArithmetic& arithmetic);
+
+// Gain and bias that act on one element, with the format that they are stored in.
+struct NormParameters {
+  double gain = 1;  // the factor: w or 1 + w
+  double gain_error = 0;
+  double bias = 0;
+  double bias_error = 0;
+};
+
+// Is the error of the root kept apart as a factor that all elements share? Not with a bias, which does not carry it.
+bool norm_keeps_factor(const qkcts_norm& norm, const NormStatistics& statistics);
+
+// Error of one normalised element: its own part if the factor is kept apart, else the whole.
+double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,
+                          const NormParameters& parameters, double exact_result, const BudgetArithmetic& arithmetic);
+
+// Some product on the way may leave the range of the accumulator.
+bool norm_element_overflows(const NormStatistics& statistics, double x, double x_error,
+                            const NormParameters& parameters, const BudgetArithmetic& arithmetic);
+
+}  // namespace qkcts
