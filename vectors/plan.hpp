@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be generated: a list of cases, written compactly as JSON (conformance/schemas/plan.schema.json).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/case.hpp"
+
+namespace qkcts {
+
+struct PlannedCase {
+  std::string slug;  // CONTRACT/FAMILY/FORMAT_BxHqxHkvxLqxLkxDxDv, then _sN for the N-th further seed
+  Contract contract;
+  std::string family;
+  Format format = Format::binary32;
+  qkcts_shape shape{};
+  std::uint64_t seed = 0;             // from the seed of the plan and the slug
+  std::uint32_t rows = 0;             // rows stored of each stage but output and lse; 0: all
+  std::vector<std::string> profiles;  // budgets wanted; empty: every shipped profile of the format
+};
+
+struct Plan {
+  std::string suite;
+  std::uint64_t seed = 0;
+  std::vector<PlannedCase> cases;  // in the order of the plan, slugs unique
+};
+
+// Changes of a plan from the command line, applied to every group.
+struct PlanOverrides {
+  bool has_seed = false;
+  std::uint64_t seed = 0;
+};
+
+// Throws InputError with the place of the first fault: schema, unknown names, shapes that do not fit, families that
+// make no sense for a contract, slugs that occur twice.
+Plan plan_from_json(std::string_view text, std::string_view origin, const PlanOverrides& overrides = {});
+
+std::vector<std::string> shipped_plans();
+// A shipped suite by name, or a JSON file by its path.
+Plan load_plan(const std::string& name_or_path, const PlanOverrides& overrides = {});
+
+// A shipped contract by name, or a JSON file by its path.
+Contract load_contract(const std::string& name_or_path);
+// The contract with this epsilon wherever it has a norm, under a name that says so: qwen3_rmsnorm_eps_1em12.
+Contract with_epsilon(const Contract& contract, double eps);
+
+// "B,Hq,Hkv,Lq,Lk,D,Dv". Throws InputError.
+qkcts_shape shape_from_text(std::string_view text, std::string_view origin);
+std::string case_slug(const Contract& contract, std::string_view family, Format format, const qkcts_shape& shape,
+                      std::uint32_t seed_index);
+std::uint64_t case_seed(std::uint64_t plan_seed, std::string_view slug);
+
+}  // namespace qkcts
