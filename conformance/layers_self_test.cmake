@@ -19,7 +19,8 @@ set(kept
   "harness/c_test.cpp=<gtest/gtest.h>"
   "harness/cli/verify.cpp=\"reference/b.hpp\""
   "adapters/one/kernel.cpp=\"adapters/one/kernel.hpp\""
-  "adapters/one/adapter.c=<qkcts/adapter.h>")
+  "adapters/one/adapter.c=<qkcts/adapter.h>"
+  "adapters/one/kernel_test.cpp=\"adapters/sample.hpp\"")
 set(broken
   "conformance/a.cpp=\"reference/b.hpp\""
   "conformance/b.cpp=<nlohmann/json.hpp>"
@@ -38,7 +39,9 @@ set(broken
   "harness/d.cpp=<pugixml.hpp>"
   "adapters/one/a.cpp=\"adapters/two/a.hpp\""
   "adapters/one/b.cpp=\"conformance/a.hpp\""
-  "adapters/one/c.cpp=<fmt/format.h>")
+  "adapters/one/c.cpp=<fmt/format.h>"
+  "adapters/one/d.cpp=\"adapters/sample.hpp\""
+  "adapters/sample.cpp=\"conformance/a.hpp\"")
 
 foreach(kind IN ITEMS kept broken)
   file(REMOVE_RECURSE "${SCRATCH}/${kind}")
