@@ -64,7 +64,8 @@ double BudgetArithmetic::inverse_root(BudgetTerm term) const {
 }
 
 double BudgetArithmetic::storage(Format format, double magnitude, double error) const {
-  return on(BudgetTerm::stage_storage) * (rounding(profile_, format) * (magnitude + error) + underflow(profile_, format));
+  return on(BudgetTerm::stage_storage) *
+         (rounding(profile_, format) * (magnitude + error) + underflow(profile_, format));
 }
 
 double BudgetArithmetic::operand_error(double value, Format source) const {

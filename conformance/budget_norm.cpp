@@ -138,8 +138,8 @@ StatisticRange statistic_range(const qkcts_norm& norm, const Sums& sums, const M
     const double mu = std::fabs(sums.mean_high) + sums.input;
     const double reach = mu + mean.any;
     const double square_phi = joined(arithmetic.growth(norm_statistic, n), u, u);
-    const double parts = weight * (square_phi * sums.square + mean.any * (2 * mu + mean.any) +
-                                   joined(u_mean, u_mean) * reach * reach);
+    const double parts =
+        weight * (square_phi * sums.square + mean.any * (2 * mu + mean.any) + joined(u_mean, u_mean) * reach * reach);
     const double shift = parts * (1 + u) + u * upper_square + flushed;
     range.fall = std::max(range.fall, input_fall + shift);
     range.rise = std::max(range.rise, input_rise + shift);
@@ -237,8 +237,7 @@ NormStatistics norm_statistics(const qkcts_norm& norm, std::span<const double> x
   result.root_lower = root.lower * (1 - 0x1p-48);
   const double room = 1 + growth_upper(sums.n + 8, arithmetic.range_roundoff());
   const bool overflows = !(sums.square * sums.n * room < arithmetic.largest()) ||
-                         !(sums.magnitude * sums.n * room < arithmetic.largest()) ||
-                         !(norm.eps < arithmetic.largest());
+                         !(sums.magnitude * sums.n * room < arithmetic.largest()) || !(norm.eps < arithmetic.largest());
   if (overflows || !(result.root_lower > 0)) {
     result.domain = true;
     return result;

@@ -13,14 +13,14 @@ namespace qkcts {
 
 // What is common to all elements of one normalised vector.
 struct NormStatistics {
-  double mean_high = 0;     // exact mean as an unevaluated sum; 0 if the norm does not centre
+  double mean_high = 0;  // exact mean as an unevaluated sum; 0 if the norm does not centre
   double mean_low = 0;
-  double mean_error = 0;    // E: how far the computed mean may be from that of the inputs as read
-  double mean_input = 0;    // mean of the input errors
-  double root = 1;          // d
-  double root_lower = 1;    // least d that may be computed
-  double common = 0;        // rho: d/d' lies within 1 -+ rho
-  bool domain = false;      // the statistic may overflow, or d' may reach 0
+  double mean_error = 0;  // E: how far the computed mean may be from that of the inputs as read
+  double mean_input = 0;  // mean of the input errors
+  double root = 1;        // d
+  double root_lower = 1;  // least d that may be computed
+  double common = 0;      // rho: d/d' lies within 1 -+ rho
+  bool domain = false;    // the statistic may overflow, or d' may reach 0
 };
 
 // `x` are the values to be normalised (all heads of the token for a full-width norm), `error` how far each may be off.

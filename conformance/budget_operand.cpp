@@ -64,7 +64,9 @@ std::int64_t OperandBudget::row_index(std::int64_t b, std::int64_t h, std::int64
   return (b * heads_ + h) * length_ + t;
 }
 
-bool OperandBudget::rotates_first() const { return rope_.order == QKCTS_ROPE_THEN_NORM; }
+bool OperandBudget::rotates_first() const {
+  return rope_.order == QKCTS_ROPE_THEN_NORM;
+}
 
 const double* OperandBudget::norm_source(std::int64_t row) const {
   const std::vector<double>& values = rotates_first() ? exact_.values[rope_stage_] : input_;
@@ -84,8 +86,8 @@ VectorError OperandBudget::input_row(std::int64_t row) const {
 VectorError OperandBudget::rotated(VectorError vector, std::int64_t b, std::int64_t row, std::int64_t t) const {
   const Format table_format = case_.inputs.format == Format::binary64 ? Format::binary64 : Format::binary32;
   const std::int64_t pairs = rope_pairs(rope_, head_dim_);
-  const auto position = static_cast<std::int64_t>(
-      case_.inputs.at(position_input_).value(static_cast<std::size_t>(b * length_ + t)));
+  const auto position =
+      static_cast<std::int64_t>(case_.inputs.at(position_input_).value(static_cast<std::size_t>(b * length_ + t)));
   for (std::int64_t i = 0; i < pairs; ++i) {
     const auto at = static_cast<std::size_t>(position * pairs + i);
     rotate_errors(vector, rope_pair(rope_, head_dim_, i),

@@ -35,7 +35,7 @@ ConstantForms constant_forms(double x, const BudgetArithmetic& arithmetic) {
 
 }  // namespace
 
-ScoreScale score_scale(const Case& c, const BudgetArithmetic& arithmetic) {
+ScoreScale scale_terms(const Case& c, const BudgetArithmetic& arithmetic) {
   const qkcts_score& score = c.contract.terms.score;
   ScoreScale result;
   ConstantForms forms;
@@ -62,12 +62,12 @@ ScoreScale score_scale(const Case& c, const BudgetArithmetic& arithmetic) {
     }
   }
   // Applied to the dot product: one product. Applied to q, to k or to both: one product per element and side.
-  const double u = arithmetic.u(BudgetTerm::score_scale);
+  const double u = arithmetic.u(score_scale);
   result.relative = joined(std::max(forms.single, forms.split), u, u);
   if (score.temperature > 0 && score.temperature != 1) {
     result.tau /= score.temperature;
-    result.relative = joined(result.relative, arithmetic.quotient(BudgetTerm::score_scale),
-                             arithmetic.constant_error(BudgetTerm::score_scale, score.temperature));
+    result.relative = joined(result.relative, arithmetic.quotient(score_scale),
+                             arithmetic.constant_error(score_scale, score.temperature));
   }
   return result;
 }
@@ -144,8 +144,9 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
       const double b = moved[static_cast<std::size_t>(i)];
       const double score = std::fabs(exact[static_cast<std::size_t>(key)]);
       // Products, sums, the scaled score; elements of q and k where the scale is folded into them.
-      const double flush = lambda * (2 * n * (1 + scale.tau) + 1 +
-                                     root_tau * (q_sum + keys.size_sum(key)) * (1 + common)) * (1 + growth);
+      const double flush = lambda *
+                           (2 * n * (1 + scale.tau) + 1 + root_tau * (q_sum + keys.size_sum(key)) * (1 + common)) *
+                           (1 + growth);
       const double own = scale.tau * (b + growth * a);
       const double error = sum_upper(common * score + (1 + common) * own + flush, 3 * n);
       const double reach = std::max({a, a * scale.tau * 1.5, q_max * scale.tau * 1.5,
@@ -160,8 +161,9 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
 CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic) {
   const qkcts_score& score = c.contract.terms.score;
   CapTerms terms;
-  terms.bias_before = score.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP;
-  terms.bias_after = score.bias_order == QKCTS_BIAS_AFTER_SOFTCAP;
+  const bool has_bias = score.bias_order != QKCTS_BIAS_NONE;
+  terms.bias_before = score.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP && score.softcap > 0;
+  terms.bias_after = has_bias && !terms.bias_before;
   if (score.softcap > 0) {
     terms.cap = score.softcap;
     terms.cap_error = arithmetic.constant_error(cap_product, score.softcap);

@@ -17,7 +17,7 @@ struct ScoreScale {
   double tau = 1;       // |scale / T|
   double relative = 0;  // everything but the growth of the dot product
 };
-ScoreScale score_scale(const Case& c, const BudgetArithmetic& arithmetic);
+ScoreScale scale_terms(const Case& c, const BudgetArithmetic& arithmetic);
 
 // All keys of one head, transposed so that the loop over keys is the inner one.
 class KeyPanel {
@@ -48,16 +48,16 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
 
 // Cap and bias of one score.
 struct CapTerms {
-  double cap = 0;           // 0: none
-  double cap_error = 0;     // relative error of the constant
-  double quotient = 0;      // relative error of s / c
+  double cap = 0;        // 0: none
+  double cap_error = 0;  // relative error of the constant
+  double quotient = 0;   // relative error of s / c
   bool bias_before = false, bias_after = false;
 };
 CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic);
 
 struct CappedError {
-  double error = 0;         // as the stage is observed
-  double softmax_error = 0; // as the softmax sees it: a base-2 kernel may scale score and bias separately
+  double error = 0;          // as the stage is observed
+  double softmax_error = 0;  // as the softmax sees it: a base-2 kernel may scale score and bias separately
 };
 CappedError capped_error(const CapTerms& terms, double score, double score_error, double bias, double bias_error,
                          double exact_capped, const BudgetArithmetic& arithmetic);

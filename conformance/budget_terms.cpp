@@ -58,8 +58,12 @@ std::vector<BudgetTerm> budget_terms() {
   return terms;
 }
 
-std::string_view budget_term_id(BudgetTerm term) { return term_texts.at(static_cast<std::size_t>(term)).id; }
+std::string_view budget_term_id(BudgetTerm term) {
+  return term_texts.at(static_cast<std::size_t>(term)).id;
+}
 
-std::string_view budget_term_title(BudgetTerm term) { return term_texts.at(static_cast<std::size_t>(term)).title; }
+std::string_view budget_term_title(BudgetTerm term) {
+  return term_texts.at(static_cast<std::size_t>(term)).title;
+}
 
 }  // namespace qkcts

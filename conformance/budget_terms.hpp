@@ -8,37 +8,37 @@ namespace qkcts {
 
 // In the order in which they enter the computation, which is the order in which explain switches them on.
 enum class BudgetTerm : std::uint32_t {
-  input_operands,        // I1
-  norm_statistic,        // N1
-  norm_mean,             // N2
-  norm_epsilon,          // N3
-  norm_root,             // N4
-  norm_gain,             // N5
-  norm_bias,             // N6
-  norm_underflow,        // N7
-  rope_rounding,         // R1
-  rope_underflow,        // R2
-  score_dot,             // S1
-  score_scale,           // S2
-  score_underflow,       // S3
-  cap_quotient,          // C1
-  cap_tanh,              // C2
-  cap_product,           // C3
-  bias_sum,              // C4
-  cap_underflow,         // C5
-  softmax_exponent,      // P1
-  softmax_exponential,   // P2
-  softmax_sum,           // P3
-  softmax_quotient,      // P4
-  probability_storage,   // P5
-  softmax_underflow,     // P6
-  split_merge,           // P7
-  logarithm,             // L1
-  output_sum,            // O1
-  output_quotient,       // O2
-  output_underflow,      // O3
-  stage_storage,         // F1
-  evidence_resolution,   // F2
+  input_operands,       // I1
+  norm_statistic,       // N1
+  norm_mean,            // N2
+  norm_epsilon,         // N3
+  norm_root,            // N4
+  norm_gain,            // N5
+  norm_bias,            // N6
+  norm_underflow,       // N7
+  rope_rounding,        // R1
+  rope_underflow,       // R2
+  score_dot,            // S1
+  score_scale,          // S2
+  score_underflow,      // S3
+  cap_quotient,         // C1
+  cap_tanh,             // C2
+  cap_product,          // C3
+  bias_sum,             // C4
+  cap_underflow,        // C5
+  softmax_exponent,     // P1
+  softmax_exponential,  // P2
+  softmax_sum,          // P3
+  softmax_quotient,     // P4
+  probability_storage,  // P5
+  softmax_underflow,    // P6
+  split_merge,          // P7
+  logarithm,            // L1
+  output_sum,           // O1
+  output_quotient,      // O2
+  output_underflow,     // O3
+  stage_storage,        // F1
+  evidence_resolution,  // F2
   count_
 };
 

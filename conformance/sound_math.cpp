@@ -105,7 +105,9 @@ double minus_log1m_upper(double y) {
   return rest > 0 ? log1p_upper(y / rest) : infinity;
 }
 
-double growth_upper(double n, double u) { return expm1_upper(n * u * (1 + 0x1p-52)); }
+double growth_upper(double n, double u) {
+  return expm1_upper(n * u * (1 + 0x1p-52));
+}
 
 float binary32_upper(double x) {
   if (x > static_cast<double>(std::numeric_limits<float>::max())) {

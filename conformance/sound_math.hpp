@@ -26,15 +26,21 @@ double minus_log1m_upper(double y);
 double growth_upper(double n, double u);
 
 // (1 + a)(1 + b) - 1 without cancellation. All bounds of roundings are combined by it.
-constexpr double joined(double a, double b) { return a + b + a * b; }
+constexpr double joined(double a, double b) {
+  return a + b + a * b;
+}
 template <typename... More>
 constexpr double joined(double a, double b, More... more) {
   return joined(joined(a, b), more...);
 }
 
 // A sum of `terms` non-negative terms, each with a handful of roundings, moved above (below) its exact value.
-constexpr double sum_upper(double sum, double terms) { return sum * (1 + (terms + 16) * 0x1p-52); }
-constexpr double sum_lower(double sum, double terms) { return sum * (1 - (terms + 16) * 0x1p-52); }
+constexpr double sum_upper(double sum, double terms) {
+  return sum * (1 + (terms + 16) * 0x1p-52);
+}
+constexpr double sum_lower(double sum, double terms) {
+  return sum * (1 - (terms + 16) * 0x1p-52);
+}
 
 // The least binary32 number that is not below x >= 0; infinity above the largest.
 float binary32_upper(double x);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/budget_output.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace qkcts {
+namespace {
+
+using enum BudgetTerm;
+
+// Sums over the visible keys, one per output element.
+struct ValueSums {
+  explicit ValueSums(std::size_t length)
+      : moved(length),
+        spread(length),
+        weighted(length),
+        read(length),
+        total(length),
+        lowest(length, std::numeric_limits<double>::infinity()),
+        highest(length, -std::numeric_limits<double>::infinity()) {}
+  std::vector<double> moved;     // sum p (e^t - 1) |v - o|
+  std::vector<double> spread;    // sum p e^t |v - o|
+  std::vector<double> weighted;  // sum p e^t (|v| + Dv)
+  std::vector<double> read;      // sum p e^t Dv
+  std::vector<double> total;     // sum |v| + Dv
+  std::vector<double> lowest, highest;
+};
+
+ValueSums value_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact) {
+  ValueSums sums(values.length);
+  const std::size_t length = values.length;
+  // No two of them overlap; told so, the compiler turns the loop over d into vector instructions.
+  double* __restrict moved_sum = sums.moved.data();
+  double* __restrict spread_sum = sums.spread.data();
+  double* __restrict weighted_sum = sums.weighted.data();
+  double* __restrict total_sum = sums.total.data();
+  double* __restrict lowest = sums.lowest.data();
+  double* __restrict highest = sums.highest.data();
+  for (std::size_t j = 0; j < values.v.size(); ++j) {
+    const double* v = values.v[j];
+    const double moved = w.moved[j];
+    const double grown = w.grown[j];
+    for (std::size_t d = 0; d < length; ++d) {
+      const double distance = std::fabs(v[d] - exact[d]);
+      const double size = std::fabs(v[d]);
+      moved_sum[d] += moved * distance;
+      spread_sum[d] += grown * distance;
+      weighted_sum[d] += grown * size;
+      total_sum[d] += size;
+      lowest[d] = v[d] < lowest[d] ? v[d] : lowest[d];
+      highest[d] = v[d] > highest[d] ? v[d] : highest[d];
+    }
+    if (values.error != nullptr) {
+      const double* error = values.error + (v - values.base);
+      for (std::size_t d = 0; d < values.length; ++d) {
+        sums.read[d] += grown * error[d];
+        sums.total[d] += error[d];
+      }
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
+OutputError output_errors(const RowWeights& w, const ValueRows& values, std::span<const double> exact, double slots,
+                          const BudgetArithmetic& arithmetic) {
+  OutputError result{std::vector<double>(values.length), std::vector<double>(values.length),
+                     std::vector<bool>(values.length)};
+  const ValueSums sums = value_sums(w, values, exact);
+  const double n = w.n;
+  double moved_weight = 0;
+  double grown_weight = 0;
+  for (std::size_t j = 0; j < w.moved.size(); ++j) {
+    moved_weight += w.moved[j];
+    grown_weight += w.grown[j];
+  }
+  const double u = arithmetic.u(output_sum);
+  const double u_p = arithmetic.weight_roundoff(probability_storage);
+  const double theta = joined(arithmetic.product_growth(output_sum, n + 1, slots + matrix_block), w.rescale, u);
+  const double quotient = arithmetic.quotient(output_quotient);
+  const double merge = arithmetic.u(split_merge) > 0 ? joined(quotient, growth_upper(3, arithmetic.u(split_merge))) : 0;
+  const double common = expm1_upper(w.merge_exponent);
+  const double inverse = 1 + w.sum_inverse;
+  const double stored_inverse = 1 + w.stored_inverse;
+  const double lambda = arithmetic.lambda(output_underflow);
+
+  for (std::size_t d = 0; d < values.length; ++d) {
+    const double o = std::fabs(exact[d]);
+    const double total = sum_upper(sums.total[d], n);
+    if (!(total * w.reach * 1.01 * (1 + growth_upper(4 * (n + slots) + 64, arithmetic.range_roundoff())) <
+          arithmetic.largest())) {
+      result.domain[d] = true;
+      continue;
+    }
+    const double blur = 0x1p-49 * o;  // accuracy of the exact output
+    const bool equal = sums.lowest[d] == sums.highest[d];
+    const double radius = std::max(sums.highest[d] - exact[d], exact[d] - sums.lowest[d]) + blur;
+    result.hull[d] = equal ? 0 : radius;
+    // First: weights e^(+-t) off. Their mean stays in the hull of the values.
+    const double by_weights = (sums.moved[d] + moved_weight * blur) / w.shrunk_sum;
+    const double spread = std::min(radius, (sums.spread[d] + grown_weight * blur) / w.shrunk_sum);
+    const double first = w.unbounded ? radius : std::min(by_weights, radius);
+    // Magnitudes that the roundings of the sum refer to, in units of the row sum.
+    const double weighted = w.unbounded ? std::max(std::fabs(sums.lowest[d]), std::fabs(sums.highest[d]))
+                                        : (sums.weighted[d] + sums.read[d]) / w.shrunk_sum;
+    const double read = w.unbounded ? weighted : sums.read[d] / w.shrunk_sum;
+    // Stored weights: against |v| if the row sum is that of the unstored ones, else against |v - o|.
+    const double stored = std::max(u_p * weighted, u_p * stored_inverse * ((w.unbounded ? radius : spread) + first));
+    const double second = first + read * stored_inverse + stored;
+    const double rounded = weighted * (1 + u_p) * stored_inverse;
+    const double third = second + theta * rounded * inverse + w.sum_inverse * (o + second);
+    const double divided = std::max(rounded * (1 + theta) * inverse, o + third);
+    // Subnormal weights: against |v|, or where they are summed as stored, against |v - o|.
+    const double apart = std::max(total, n * (radius + first));
+    const double flushed = lambda * (3 * n + w.rescales + 4) / w.least_sum + w.weight_flush * total +
+                           w.store_flush * std::min(apart, total + n * (o + first));
+    double error = third + quotient * divided + flushed * inverse * stored_inverse;
+    error += (o + error) * common + merge * rounded;
+    result.error[d] = sum_upper(error, 4 * n + 128);
+  }
+  return result;
+}
+
+}  // namespace qkcts

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Error of the product with v: docs/budgets.md, O1 to O3.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "conformance/budget_softmax.hpp"
+
+namespace qkcts {
+
+// Rows of v that belong to the keys of RowWeights, in the same order.
+struct ValueRows {
+  std::vector<const double*> v;   // one pointer per key, to Dv numbers
+  const double* error = nullptr;  // how far a value of v may be off when it is read, by its offset in the same tensor
+  const double* base = nullptr;
+  std::size_t length = 0;  // Dv
+};
+
+struct OutputError {
+  std::vector<double> error;
+  std::vector<double> hull;  // largest |v_j - o|; 0 if all values are equal
+  std::vector<bool> domain;
+};
+
+OutputError output_errors(const RowWeights& weights, const ValueRows& values, std::span<const double> exact,
+                          double slots, const BudgetArithmetic& arithmetic);
+
+}  // namespace qkcts

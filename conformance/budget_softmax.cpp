@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/budget_softmax.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkcts {
+namespace {
+
+using enum BudgetTerm;
+
+constexpr double largest_exponent = 300;  // beyond it weights are called unbounded; e^300 is far from overflow here
+
+// How far the exponent of each weight may be off (docs/budgets.md, P1, P2, P7).
+class ExponentError {
+ public:
+  ExponentError(const SoftmaxRow& row, double maximum, double shift, double rescales,
+                const BudgetArithmetic& arithmetic)
+      : maximum_(maximum), shift_(shift), rescales_(rescales), lse_(row.lse) {
+    u_ = arithmetic.u(softmax_exponent);
+    three_u_ = joined(u_, u_, u_);
+    slack_ = arithmetic.shift_slack();
+    fixed_ = (1 + rescales) * arithmetic.exp_exponent(softmax_exponential) +
+             (rescales + 4) * arithmetic.sum_lambda(softmax_underflow);
+    merge_u_ = arithmetic.u(split_merge);
+    const double log_n = log_upper(static_cast<double>(row.scores.size()) + 1);
+    merge_three_u_ = joined(merge_u_, merge_u_, merge_u_);
+    merge_reach_ = log_n + shift;
+    fixed_ += 2 * (arithmetic.log(split_merge) + 3 * merge_u_) * merge_reach_ + arithmetic.exp_exponent(split_merge);
+  }
+
+  double operator()(double score, double error) const {
+    const double below = std::max(0.0, maximum_ - score) + error + shift_ + 2 * slack_;
+    const double size = std::max(std::fabs(score), std::fabs(maximum_)) + error + shift_;
+    const double formed = three_u_ * below + u_ * (std::fabs(score) + error + size) + rescales_ * u_ * size;
+    const double merge_size = std::max(std::fabs(score), std::fabs(lse_)) + error + merge_reach_;
+    const double below_lse = std::max(0.0, lse_ - score) + error + merge_reach_;
+    const double merged = merge_three_u_ * (merge_size + below_lse);
+    return (error + formed + merged + fixed_) * (1 + 0x1p-48);
+  }
+
+ private:
+  double maximum_, shift_, rescales_, lse_;
+  double u_ = 0, three_u_ = 0, slack_ = 0, fixed_ = 0;
+  double merge_u_ = 0, merge_three_u_ = 0, merge_reach_ = 0;
+};
+
+// Exponent of the largest weight against the shift, in absolute value: errors of scores do not enter, since shift and
+// weight come from the same computed scores.
+double shift_exponent(double maximum, double shift, double rescales, const BudgetArithmetic& arithmetic) {
+  const double u = arithmetic.range_roundoff();
+  return arithmetic.shift_slack() * (1 + 4 * u) + (rescales + 3) * u * (std::fabs(maximum) + shift) +
+         (1 + rescales) * minus_log1m_upper(arithmetic.range_exp()) + 0x1p-40;
+}
+
+}  // namespace
+
+RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic) {
+  RowWeights w;
+  const std::size_t n = row.scores.size();
+  w.n = static_cast<double>(n);
+  const auto top =
+      static_cast<std::size_t>(std::max_element(row.scores.begin(), row.scores.end()) - row.scores.begin());
+  w.max_score = row.scores[top];
+  w.shift = *std::max_element(row.errors.begin(), row.errors.end()) + arithmetic.shift_slack();
+  w.rescales = row.blocks;  // blocks - 1, and one more for a merge
+  if (!std::isfinite(w.shift)) {
+    w.domain = true;
+    return w;
+  }
+  const double edge = shift_exponent(w.max_score, w.shift, w.rescales, arithmetic);
+  w.reach = exp_upper(edge);
+  w.least_sum = exp_lower(-edge);
+  if (!(w.reach * w.n * 1.01 < arithmetic.largest()) || !(w.reach * 1.01 < arithmetic.largest_weight()) ||
+      !(w.least_sum > 0)) {
+    w.domain = true;
+    return w;
+  }
+
+  const ExponentError exponent_error(row, w.max_score, w.shift, w.rescales, arithmetic);
+  w.probability.resize(n);
+  w.grown.resize(n);
+  w.moved.resize(n);
+  double shrunk = 0;
+  double others = 0;  // grown weights of all but the largest key
+  for (std::size_t j = 0; j < n; ++j) {
+    const double t = exponent_error(row.scores[j], row.errors[j]);
+    w.exponent = std::max(w.exponent, t);
+    const double e = expm1_upper(std::min(t, largest_exponent));
+    const double p = std::max(row.probabilities[j], 0x1p-1022);
+    w.probability[j] = p;
+    w.moved[j] = p * e;
+    w.grown[j] = p * (1 + e);
+    shrunk += row.probabilities[j] / (1 + e);
+    others += j == top ? 0 : w.grown[j];
+  }
+  w.unbounded = !(w.exponent <= largest_exponent);
+  w.shrunk_sum = sum_lower(shrunk, w.n);
+  w.log_sum = log_upper(1 / row.probabilities[top] * (1 + 0x1p-48));
+
+  // The row sum: any order; but no addition of positive numbers is off by more than its smaller operand.
+  const double u = arithmetic.u(softmax_sum);
+  const double growth = arithmetic.product_growth(softmax_sum, w.n + 1, row.slots + matrix_block);
+  const double inverse_growth = growth / std::max(0x1p-10, 1 - growth);
+  const double share = sum_upper(others, w.n) / w.shrunk_sum * (1 + 2 * growth);
+  const double on = u > 0 ? 1 : 0;
+  double rise = growth;
+  double inverse = growth < 0.5 ? inverse_growth : growth_upper(2 * (row.slots + w.n), 4 * u);
+  if (share < 0.5) {
+    rise = std::min(rise, on * share);
+    inverse = std::min(inverse, on * share / (1 - share));
+  }
+  w.rescale = growth_upper(w.rescales, arithmetic.u(softmax_exponential) * (1 + 2 * arithmetic.u(softmax_exponential)));
+  const double flush =
+      (2 * arithmetic.exp_quanta(softmax_underflow) + (w.rescales + 2) * arithmetic.lambda(softmax_underflow)) *
+      w.reach;
+  w.weight_flush = flush / w.least_sum;
+  w.sum_rise = joined(rise, w.rescale) + w.n * w.weight_flush;
+  const double lost = w.n * w.weight_flush * (1 + inverse) * (1 + w.rescale);
+  if (!(lost < 0.25)) {
+    w.domain = true;
+    return w;
+  }
+  w.sum_inverse = joined(inverse, w.rescale, lost / (1 - lost));
+
+  // Weights as stored: relative, and a subnormal quantum each, but never more than the weight itself.
+  w.store_flush = arithmetic.weight_lambda(probability_storage) * w.reach / w.least_sum;
+  double stored = arithmetic.weight_roundoff(probability_storage);
+  for (std::size_t j = 0; j < n && w.store_flush > 0; ++j) {
+    stored += std::min(w.store_flush, w.grown[j] / w.shrunk_sum);
+  }
+  w.stored_inverse = stored < 0.5 ? stored / (1 - stored) : 4 * w.n * w.reach * w.reach;
+
+  const double merge_u = arithmetic.u(split_merge);
+  w.merge_exponent = 3 * merge_u * (std::fabs(row.lse) + w.shift) * (1 + 8 * merge_u) +
+                     (arithmetic.log(split_merge) + 8 * merge_u) * (log_upper(w.n + 1) + w.shift) +
+                     2 * arithmetic.exp_exponent(split_merge);
+  return w;
+}
+
+std::vector<double> probability_errors(const RowWeights& w, const BudgetArithmetic& arithmetic) {
+  const std::size_t n = w.probability.size();
+  std::vector<double> errors(n);
+  const double u = arithmetic.u(softmax_quotient);
+  const double u_p = arithmetic.weight_roundoff(probability_storage);
+  const double factor = joined(w.sum_inverse, w.rescale, arithmetic.quotient(softmax_quotient), u, w.stored_inverse,
+                               u_p, expm1_upper(w.merge_exponent));
+  const double flush = (w.weight_flush + w.store_flush) * (1 + w.sum_inverse) * (1 + w.stored_inverse) +
+                       arithmetic.lambda(softmax_underflow);
+  // Sums over all keys but one: of the largest key they are made apart, where the subtraction would cancel.
+  const auto top =
+      static_cast<std::size_t>(std::max_element(w.probability.begin(), w.probability.end()) - w.probability.begin());
+  double fallen = 0, grown = 0, rest = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    if (k != top) {
+      fallen += w.moved[k] * w.probability[k] / w.grown[k];
+      grown += w.moved[k];
+      rest += w.probability[k];
+    }
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    const double p = w.probability[j];
+    const double e = w.moved[j] / p;
+    const double f = e / (1 + e);
+    double others_fallen = fallen, others_grown = grown, others = rest;
+    if (j != top) {
+      const double p_top = w.probability[top];
+      const double e_top = w.moved[top] / p_top;
+      others_fallen = std::max(0.0, fallen - p * f) + p_top * e_top / (1 + e_top);
+      others_grown = std::max(0.0, grown - p * e) + w.moved[top];
+      others = 1 - p;
+    }
+    double first = std::max(p, others);
+    if (!w.unbounded) {
+      // The two corners: this weight up and all others down, and the reverse.
+      const double up = p * (e * others + others_fallen) / (w.shrunk_sum + p * (e + f));
+      const double down = p * (f * others + others_grown) / (1 - p * f + others_grown);
+      // Where e > 1, sums over the other keys may drown in the own part: p itself bounds the fall.
+      first = std::max(std::min(up, others), e < 1 ? std::min(down, p) : p);
+    }
+    first = sum_upper(first, 4 * w.n + 32);
+    errors[j] = sum_upper(first + (p + first) * factor + flush, 32);
+  }
+  return errors;
+}
+
+double lse_error(const RowWeights& w, double lse, const BudgetArithmetic& arithmetic) {
+  // The log-sum-exp moves at most as far as the exponent that moves most.
+  double first = w.exponent;
+  if (!w.unbounded) {
+    double moved = 0, fallen = 0;
+    for (std::size_t j = 0; j < w.moved.size(); ++j) {
+      moved += w.moved[j];
+      fallen += w.moved[j] * w.probability[j] / w.grown[j];
+    }
+    moved = sum_upper(moved, w.n);
+    fallen = sum_upper(fallen, w.n);
+    const double down = fallen < 0.5 ? minus_log1m_upper(fallen) : log_upper(1 / w.shrunk_sum * (1 + 0x1p-48));
+    first = std::min(first, std::max(log1p_upper(moved), down));
+  }
+  const double u = arithmetic.u(logarithm);
+  const double summed = log1p_upper(w.sum_inverse) + log1p_upper(w.stored_inverse);
+  const double size = w.log_sum + first + w.shift + log_upper(w.reach);
+  return sum_upper(first + summed + (arithmetic.log(logarithm) + 2 * u) * (size + summed) +
+                       3 * u * (std::fabs(lse) + first + summed) * (1 + 4 * u) +
+                       u * (std::fabs(w.max_score) + w.shift) + w.merge_exponent +
+                       4 * arithmetic.lambda(softmax_underflow),
+                   64);
+}
+
+}  // namespace qkcts

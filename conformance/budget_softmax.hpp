@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of the weights of one row, of its probabilities and of its log-sum-exp: docs/budgets.md, P1 to P7 and L1.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "conformance/budget_arithmetic.hpp"
+
+namespace qkcts {
+
+// The visible keys of one row, in any order.
+struct SoftmaxRow {
+  std::span<const double> scores;         // exact, as the softmax sees them
+  std::span<const double> errors;         // how far each may be off
+  std::span<const double> probabilities;  // exact
+  double lse = 0;                         // exact
+  double blocks = 1;                      // online blocks that hold one of the keys
+  double slots = 1;                       // products of a matrix unit that the keys fill, in whole blocks
+};
+
+// What is known of the computed weights: w'_j = w_j e^(theta), |theta| <= t_j, relative to a shift common to the row.
+struct RowWeights {
+  std::vector<double> probability;  // p_j, at least 2^-1022
+  std::vector<double> grown;        // p_j e^(t_j)
+  std::vector<double> moved;        // p_j (e^(t_j) - 1)
+  double n = 0;
+  double shrunk_sum = 1;      // beta = sum p_j e^(-t_j), from below
+  double sum_rise = 0;        // computed row sum / sum of the computed weights - 1, at most
+  double sum_inverse = 0;     // its inverse - 1, at most
+  double stored_inverse = 0;  // likewise for a sum of weights as they are stored
+  double rescale = 0;         // growth by the products of rescaling
+  double weight_flush = 0;    // absolute error of one weight by underflow, over the least possible row sum
+  double store_flush = 0;     // likewise by its storage
+  double least_sum = 1;       // of the row, in units of its shift
+  double reach = 1;           // largest weight, in those units
+  double merge_exponent = 0;  // gamma: a factor e^(+-gamma) that a merge through log-sum-exps leaves
+  double rescales = 0;        // R
+  double exponent = 0;        // largest t_j
+  double log_sum = 0;         // ln l >= 0
+  double shift = 0;           // T: shift against exact row maximum
+  double max_score = 0;
+  bool unbounded = false;  // t_j so large that nothing is known of the weights: hull only
+  bool domain = false;     // weights or scores may overflow: nothing is judged
+};
+
+RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic);
+
+// Error of the probability of key `index`.
+std::vector<double> probability_errors(const RowWeights& weights, const BudgetArithmetic& arithmetic);
+
+double lse_error(const RowWeights& weights, double lse, const BudgetArithmetic& arithmetic);
+
+}  // namespace qkcts
