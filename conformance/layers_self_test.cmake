@@ -20,6 +20,7 @@ set(kept
   "harness/cli/verify.cpp=\"reference/b.hpp\""
   "adapters/one/kernel.cpp=\"adapters/one/kernel.hpp\""
   "adapters/one/adapter.c=<qkcts/adapter.h>"
+  "adapters/mutants/a.cpp=\"adapters/scalar/a.hpp\""
   "adapters/one/kernel_test.cpp=\"adapters/sample.hpp\"")
 set(broken
   "conformance/a.cpp=\"reference/b.hpp\""
@@ -40,6 +41,7 @@ set(broken
   "adapters/one/a.cpp=\"adapters/two/a.hpp\""
   "adapters/one/b.cpp=\"conformance/a.hpp\""
   "adapters/one/c.cpp=<fmt/format.h>"
+  "adapters/scalar/a.cpp=\"adapters/mutants/a.hpp\""
   "adapters/one/d.cpp=\"adapters/sample.hpp\""
   "adapters/sample.cpp=\"conformance/a.hpp\"")
 
