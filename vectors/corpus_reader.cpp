@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -41,8 +42,9 @@ class CaseReading {
     throw InputError(fmt::format("{}: /{}: {}", file_.path(), object, reason));
   }
 
-  void expect_members(const std::string& group, const std::vector<std::string>& required,
-                      const std::vector<std::string>& optional = {}) {
+  // The names found: all of the required ones and some of the optional ones.
+  std::vector<std::string> expect_members(const std::string& group, const std::vector<std::string>& required,
+                                          const std::vector<std::string>& optional = {}) {
     std::vector<std::string> found;
     for (const StoredMember& member : file_.members(group)) {
       const auto is = [&member](const std::string& name) { return name == member.name; };
@@ -52,11 +54,7 @@ class CaseReading {
     }
     for (const std::string& name : required)
       if (std::find(found.begin(), found.end(), name) == found.end()) refuse(group + "/" + name, "is missing");
-  }
-
-  bool has(const std::string& group, const char* name) const {
-    const std::vector<StoredMember> members = file_.members(group);
-    return std::any_of(members.begin(), members.end(), [name](const StoredMember& m) { return m.name == name; });
+    return found;
   }
 
   std::vector<std::byte> dataset(const std::string& name, StoredType type, const std::vector<std::uint64_t>& extents) {
@@ -81,7 +79,8 @@ class CaseReading {
     taken_ += bytes;
     return file_.read(name);
   }
-  std::vector<std::uint32_t> stage_rows(const std::string& group, qkcts_stage stage, const qkcts_shape& shape);
+  std::vector<std::uint32_t> all_rows(const std::string& group, qkcts_stage stage, const qkcts_shape& shape) const;
+  std::vector<std::uint32_t> some_rows(const std::string& group, qkcts_stage stage, const qkcts_shape& shape);
   void check_values(const std::string& group, const GoldenStage& golden) const;
 
   const Hdf5Input& file_;
@@ -121,23 +120,25 @@ Tensor CaseReading::input(const InputRequirement& need, const qkcts_shape& shape
   return tensor;
 }
 
-std::vector<std::uint32_t> CaseReading::stage_rows(const std::string& group, qkcts_stage stage,
-                                                   const qkcts_shape& shape) {
+std::vector<std::uint32_t> CaseReading::all_rows(const std::string& group, qkcts_stage stage,
+                                                 const qkcts_shape& shape) const {
   const auto all = static_cast<std::uint64_t>(row_count(stage, shape));
-  std::vector<std::uint32_t> rows;
-  if (has(group, schema::rows)) {
-    const std::string name = group + "/" + schema::rows;
-    if (stage == QKCTS_STAGE_LSE || stage == QKCTS_STAGE_OUTPUT) refuse(name, "must be absent: every row is stored");
-    const StoredDataset stored = file_.describe(name);
-    if (stored.extents.size() != 1 || stored.extents[0] >= all) refuse(name, "does not select some of the rows");
-    rows = as_array<std::uint32_t>(dataset(name, StoredType::uint32, stored.extents));
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (rows[i] >= all || (i != 0 && rows[i] <= rows[i - 1])) refuse(name, "is no ascending list of rows");
-    return rows;
-  }
   if (all > schema::largest_case_bytes / 16) refuse(group, "has too many rows");
-  rows.resize(all);
-  for (std::uint32_t i = 0; i < all; ++i) rows[i] = i;
+  std::vector<std::uint32_t> rows(all);
+  std::iota(rows.begin(), rows.end(), 0U);
+  return rows;
+}
+
+std::vector<std::uint32_t> CaseReading::some_rows(const std::string& group, qkcts_stage stage,
+                                                  const qkcts_shape& shape) {
+  const auto all = static_cast<std::uint64_t>(row_count(stage, shape));
+  const std::string name = group + "/" + schema::rows;
+  if (stage == QKCTS_STAGE_LSE || stage == QKCTS_STAGE_OUTPUT) refuse(name, "must be absent: every row is stored");
+  const StoredDataset stored = file_.describe(name);
+  if (stored.extents.size() != 1 || stored.extents[0] >= all) refuse(name, "does not select some of the rows");
+  const auto rows = as_array<std::uint32_t>(dataset(name, StoredType::uint32, stored.extents));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] >= all || (i != 0 && rows[i] <= rows[i - 1])) refuse(name, "is no ascending list of rows");
   return rows;
 }
 
@@ -156,12 +157,16 @@ void CaseReading::check_values(const std::string& group, const GoldenStage& gold
 GoldenStage CaseReading::stage(qkcts_stage stage, const Case& c, std::size_t profiles) {
   const std::string group = fmt::format("{}/{}/{}", group_, schema::stages, stage_name(stage));
   const std::string name = group + "/";
-  expect_members(group, {schema::expected, schema::value_hi, schema::value_lo, schema::budget},
-                 {schema::rows, schema::rule, schema::trust});
+  const std::vector<std::string> members =
+      expect_members(group, {schema::expected, schema::value_hi, schema::value_lo, schema::budget},
+                     {schema::rows, schema::rule, schema::trust});
+  const auto has = [&members](const char* member) {
+    return std::find(members.begin(), members.end(), member) != members.end();
+  };
   GoldenStage golden;
   golden.present = true;
   ProvenStage& values = golden.values;
-  values.rows = stage_rows(group, stage, c.shape);
+  values.rows = has(schema::rows) ? some_rows(group, stage, c.shape) : all_rows(group, stage, c.shape);
   const StageLayout layout = stage_layout(stage, c.shape, values.rows.size());
   const StageLayout profiled = per_profile(layout, profiles);
   const ElementType type = element_type(stage_format(stage, c.inputs.format));
@@ -170,12 +175,11 @@ GoldenStage CaseReading::stage(qkcts_stage stage, const Case& c, std::size_t pro
   values.lo = as_array<std::int16_t>(dataset(name + schema::value_lo, StoredType::int16, layout.extents));
   const std::size_t count = values.expected.size();
   values.rule.assign(count, ElementRule::budget);
-  if (has(group, schema::rule))
+  if (has(schema::rule))
     values.rule = as_array<ElementRule>(dataset(name + schema::rule, StoredType::uint8, layout.extents));
   const auto budgets = as_array<float>(dataset(name + schema::budget, StoredType::binary32, profiled.extents));
   std::vector<Trust> trust(count * profiles, Trust::judged);
-  if (has(group, schema::trust))
-    trust = as_array<Trust>(dataset(name + schema::trust, StoredType::uint8, profiled.extents));
+  if (has(schema::trust)) trust = as_array<Trust>(dataset(name + schema::trust, StoredType::uint8, profiled.extents));
   for (std::size_t profile = 0; profile < profiles; ++profile) {
     const auto first = static_cast<std::ptrdiff_t>(profile * count);
     const auto last = first + static_cast<std::ptrdiff_t>(count);

@@ -40,31 +40,65 @@ struct Hdf5Input::State {
   std::string path;
   Handle file{-1, H5Fclose};
 
-  // Follows the path link by link; each must be the one hard link to its object.
+  struct OpenGroup {
+    std::string name;
+    Handle handle;
+  };
+  // The groups on the way to the object that was opened last: neighbours are asked for one after another.
+  mutable std::vector<OpenGroup> trail;
+
+  // The link must be the only hard link to its object.
+  H5O_type_t kind_of(hid_t group, const std::string& name, const std::string& object) const {
+    H5L_info_t link{};
+    if (H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT) < 0) refuse(path, object, "is missing");
+    if (link.type != H5L_TYPE_HARD) refuse(path, object, "is a soft or external link; only plain objects are read");
+    H5O_info_t info{};
+    if (H5Oget_info_by_name2(group, name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) cannot_read(path, object);
+    if (info.rc != 1) refuse(path, object, "is linked more than once");
+    return info.type;
+  }
+
+  Handle step(hid_t group, const std::string& name, const std::string& object, H5O_type_t kind) const {
+    const H5O_type_t found = kind_of(group, name, object);
+    if (kind != H5O_TYPE_UNKNOWN && found != kind)
+      refuse(path, object, kind == H5O_TYPE_GROUP ? "is no group" : "is no dataset");
+    Handle next(H5Oopen(group, name.c_str(), H5P_DEFAULT), H5Oclose);
+    if (!next.valid()) cannot_read(path, object);
+    return next;
+  }
+
+  // Follows the path link by link, from where the last one left it.
   Handle open(const std::string& object, H5O_type_t kind) const {
-    Handle here(H5Gopen2(file, "/", H5P_DEFAULT), H5Oclose);
-    if (!here.valid()) cannot_read(path, object);
+    if (trail.empty()) trail.push_back({"", Handle(H5Gopen2(file, "/", H5P_DEFAULT), H5Oclose)});
+    if (!trail.front().handle.valid()) cannot_read(path, object);
+    std::size_t depth = 1;
     std::size_t start = 0;
     while (start < object.size()) {
       const std::size_t end = std::min(object.find('/', start), object.size());
       const std::string name = object.substr(start, end - start);
-      const std::string sofar = object.substr(0, end);
+      if (depth < trail.size() && trail[depth].name != name) trail.erase(trail.begin() + depth, trail.end());
+      if (end == object.size()) return step(trail[depth - 1].handle, name, object, kind);
+      if (depth == trail.size())
+        trail.push_back({name, step(trail.back().handle, name, object.substr(0, end), H5O_TYPE_GROUP)});
+      ++depth;
       start = end + 1;
-      if (H5Lexists(here, name.c_str(), H5P_DEFAULT) <= 0) refuse(path, sofar, "is missing");
-      H5L_info_t link{};
-      if (H5Lget_info(here, name.c_str(), &link, H5P_DEFAULT) < 0) cannot_read(path, sofar);
-      if (link.type != H5L_TYPE_HARD) refuse(path, sofar, "is a soft or external link; only plain objects are read");
-      Handle next(H5Oopen(here, name.c_str(), H5P_DEFAULT), H5Oclose);
-      if (!next.valid()) cannot_read(path, sofar);
-      here = std::move(next);
-      H5O_info_t info{};
-      if (H5Oget_info2(here, &info, H5O_INFO_BASIC) < 0) cannot_read(path, sofar);
-      if (info.rc != 1) refuse(path, sofar, "is linked more than once");
-      const H5O_type_t wanted = end == object.size() ? kind : H5O_TYPE_GROUP;
-      if (wanted != H5O_TYPE_UNKNOWN && info.type != wanted)
-        refuse(path, sofar, wanted == H5O_TYPE_GROUP ? "is no group" : "is no dataset");
     }
-    return here;
+    return Handle(H5Gopen2(file, "/", H5P_DEFAULT), H5Oclose);
+  }
+
+  struct OpenDataset {
+    std::string name;
+    Handle handle{-1, H5Oclose};
+    StoredDataset stored{};
+  };
+  mutable OpenDataset last;  // described a moment ago, and about to be read
+
+  const OpenDataset& look_at(const std::string& name) const {
+    if (last.name == name && last.handle.valid()) return last;
+    OpenDataset opened{name, open(name, H5O_TYPE_DATASET)};
+    opened.stored = describe(opened.handle, name);
+    last = std::move(opened);
+    return last;
   }
 
   StoredDataset describe(hid_t dataset, const std::string& name) const {
@@ -203,27 +237,24 @@ std::vector<StoredMember> Hdf5Input::members(const std::string& group) const {
   for (const std::string& name : names) {
     const std::string object = group.empty() ? name : group + "/" + name;
     if (name.empty() || name == "." || name.find('/') != std::string::npos) refuse(state_->path, group, "odd name");
-    H5O_info_t object_info{};
-    const Handle member = state_->open(object, H5O_TYPE_UNKNOWN);
-    if (H5Oget_info2(member, &object_info, H5O_INFO_BASIC) < 0) cannot_read(state_->path, object);
-    if (object_info.type != H5O_TYPE_GROUP && object_info.type != H5O_TYPE_DATASET)
+    const H5O_type_t kind = state_->kind_of(owner, name, object);
+    if (kind != H5O_TYPE_GROUP && kind != H5O_TYPE_DATASET)
       refuse(state_->path, object, "is neither group nor dataset");
-    result.push_back({name, object_info.type == H5O_TYPE_GROUP});
+    result.push_back({name, kind == H5O_TYPE_GROUP});
   }
   return result;
 }
 
 StoredDataset Hdf5Input::describe(const std::string& dataset) const {
   const LibraryLock lock;
-  return state_->describe(state_->open(dataset, H5O_TYPE_DATASET), dataset);
+  return state_->look_at(dataset).stored;
 }
 
 std::vector<std::byte> Hdf5Input::read(const std::string& dataset) const {
   const LibraryLock lock;
-  const Handle handle = state_->open(dataset, H5O_TYPE_DATASET);
-  const StoredDataset stored = state_->describe(handle, dataset);
-  std::vector<std::byte> bytes(stored.bytes);
-  if (H5Dread(handle, hdf5::file_type(stored.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
+  const State::OpenDataset& open = state_->look_at(dataset);
+  std::vector<std::byte> bytes(open.stored.bytes);
+  if (H5Dread(open.handle, hdf5::file_type(open.stored.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
     cannot_read(state_->path, dataset);
   return bytes;
 }
@@ -268,7 +299,7 @@ std::vector<std::byte> Hdf5Input::read_numbers(const std::string& object, const 
   const Handle stored(H5Aget_type(attribute), H5Tclose);
   if (!stored.valid()) cannot_read(state_->path, object);
   const H5T_class_t kind = H5Tget_class(stored);
-  const Handle wanted = hdf5::file_type(type);
+  const hid_t wanted = hdf5::file_type(type);
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || H5Tequal(stored, wanted) <= 0 ||
       state_->attribute_count(attribute, object, name) != count)
     refuse(state_->path, object, fmt::format("attribute {} has another type or length", name));

@@ -2,6 +2,7 @@
 #include "vectors/hdf5_library.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace qkcts {
 namespace hdf5 {
@@ -77,8 +78,11 @@ std::string library_reason() {
   return innermost.empty() ? "the HDF5 library gave no reason" : innermost.substr(0, 160);
 }
 
-Handle file_type(StoredType type) {
-  return Handle(make_type(type), H5Tclose);
+hid_t file_type(StoredType type) {
+  static std::array<hid_t, 10> types{};  // 0 is no identifier of a type; they live as long as the process
+  hid_t& made = types[static_cast<std::size_t>(type)];
+  if (made == 0) made = make_type(type);
+  return made;
 }
 
 Handle access_list() {

@@ -53,7 +53,7 @@ class Handle {
 // The library's own words for the innermost failure, cut to what does not change from run to run.
 std::string library_reason();
 
-Handle file_type(StoredType type);
+hid_t file_type(StoredType type);  // under the lock; not to be closed
 Handle access_list();
 
 }  // namespace qkcts::hdf5

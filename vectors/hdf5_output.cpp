@@ -91,7 +91,7 @@ void Hdf5Output::create_group(const std::string& group) {
 void Hdf5Output::write_dataset(const std::string& dataset, StoredType type, const std::vector<std::uint64_t>& extents,
                                std::span<const std::byte> bytes) {
   const LibraryLock lock;
-  const Handle stored = hdf5::file_type(type);
+  const hid_t stored = hdf5::file_type(type);
   const std::vector<hsize_t> dims(extents.begin(), extents.end());
   const Handle space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
   const Handle list(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
