@@ -126,7 +126,7 @@ void Attention<Real>::prepare_vectors(Side side) {
   const std::int64_t heads = query_side ? shape_.q_heads : shape_.kv_heads;
   const std::int64_t length = query_side ? shape_.q_len : shape_.k_len;
   const std::int64_t dim = shape_.head_dim;
-  const qkcts_norm& norm = query_side ? terms_.q_norm : terms_.k_norm;
+  const qkcts_norm& norm = norm_of(side);
   const qkcts_stage norm_stage = query_side ? QKCTS_STAGE_Q_NORM : QKCTS_STAGE_K_NORM;
   const qkcts_stage rope_stage = query_side ? QKCTS_STAGE_Q_ROPE : QKCTS_STAGE_K_ROPE;
 
@@ -167,7 +167,13 @@ void Attention<Real>::prepare_values() {
 template <class Real>
 void Attention<Real>::normalise_token(Side side, std::span<Real> token) {
   const auto which = static_cast<std::size_t>(side);
-  normalise(side == Side::query ? terms_.q_norm : terms_.k_norm, gain_[which], bias_[which], shape_.head_dim, token);
+  const auto divisor = [&](std::span<const Real> group, Real mean) { return divisor_of(side, group, mean); };
+  normalise<Real>(norm_of(side), gain_[which], bias_[which], shape_.head_dim, divisor, token);
+}
+
+template <class Real>
+Real Attention<Real>::divisor_of(Side side, std::span<const Real> group, Real mean) const {
+  return contract_divisor(norm_of(side), group, mean);
 }
 
 template <class Real>
@@ -213,8 +219,8 @@ bool Attention<Real>::visible(std::int64_t b, std::int64_t h, std::int64_t t, st
   const qkcts_mask& mask = terms_.mask;
   const std::int64_t place = t + query_offset(b);
   if (mask.causal != 0 && k > place) return false;
-  if (mask.has_window != 0 && mask.window_left >= 0 && k < place - mask.window_left) return false;
-  if (mask.has_window != 0 && mask.window_right >= 0 && k > place + mask.window_right) return false;
+  if (mask.has_window != 0 && mask.window_left >= 0 && place - k > mask.window_left) return false;
+  if (mask.has_window != 0 && mask.window_right >= 0 && k - place > mask.window_right) return false;
   if (mask.kv_lengths != 0 && k >= kv_len_.load<std::int64_t>(b)) return false;
   if (mask.boolean != 0 && mask_.load<int>(b, h, t, k) == 0) return false;
   return !additive_.present() || additive_.load<Real>(b, h, t, k) != -infinity<Real>;

@@ -45,6 +45,8 @@ class Attention {
  protected:
   // Norm of all heads of one token, [heads, head_dim], in place.
   virtual void normalise_token(Side side, std::span<Real> token);
+  // d of one group of lanes.
+  virtual Real divisor_of(Side side, std::span<const Real> group, Real mean) const;
   // Rotation of all heads of one token, in place.
   virtual void rotate_token(Side side, std::int64_t b, std::int64_t t, std::span<Real> token);
   // QK-HEADS: the key/value head that query head h reads.
@@ -59,6 +61,7 @@ class Attention {
   virtual void store_row(const QueryRow<Real>& row);
   virtual void store_token(qkcts_stage stage, std::int64_t b, std::int64_t t, std::span<const Real> token);
 
+  const qkcts_norm& norm_of(Side side) const { return side == Side::query ? terms_.q_norm : terms_.k_norm; }
   bool observed(qkcts_stage stage) const { return stages_[stage].present(); }
   std::int64_t query_offset(std::int64_t b) const;  // q' - q of QK-MASK
   Real bias_of(const QueryRow<Real>& row, std::int64_t k) const;
@@ -71,6 +74,7 @@ class Attention {
   Real tau_ = 1;                           // scale / temperature
   NormParameter<Real> gain_[2], bias_[2];  // by Side
   TensorView cos_, sin_, position_[2];
+  TensorView scale_, mask_, additive_, kv_len_;
   TensorView stages_[QKCTS_STAGE_COUNT];
 
  private:
@@ -79,7 +83,6 @@ class Attention {
   void choose_scale();
 
   TensorView vectors_in_[2], values_in_;
-  TensorView scale_, mask_, additive_, kv_len_;
   std::vector<Real> vectors_[2];  // [B, H, L, D]: what the scores are made of
   std::vector<Real> values_;      // [B, Hkv, Lk, Dv]
 };

@@ -34,10 +34,14 @@ Real root(std::uint32_t placement, Real t, Real eps) {
 }
 
 template <class Real>
+Real contract_divisor(const qkcts_norm& norm, std::span<const Real> group, Real mean) {
+  return root(norm.root, statistic(norm, group, mean), static_cast<Real>(norm.eps));
+}
+
+template <class Real>
 void normalise(const qkcts_norm& norm, const NormParameter<Real>& gain, const NormParameter<Real>& bias,
-               std::int64_t head_dim, std::span<Real> token) {
+               std::int64_t head_dim, const Divisor<Real>& divisor, std::span<Real> token) {
   const std::size_t width = norm.axis == QKCTS_AXIS_FULL_WIDTH ? token.size() : static_cast<std::size_t>(head_dim);
-  const Real eps = static_cast<Real>(norm.eps);
   for (std::size_t first = 0; first < token.size(); first += width) {
     const std::span<Real> group = token.subspan(first, width);
     Real mean = 0;
@@ -45,12 +49,12 @@ void normalise(const qkcts_norm& norm, const NormParameter<Real>& gain, const No
       for (const Real value : group) mean += value;
       mean /= static_cast<Real>(width);
     }
-    const Real divisor = root(norm.root, statistic(norm, std::span<const Real>(group), mean), eps);
+    const Real d = divisor(group, mean);
     for (std::size_t i = 0; i < width; ++i) {
       const auto position = static_cast<std::int64_t>(first + i);
       const std::int64_t head = position / head_dim;
       const std::int64_t lane = position % head_dim;
-      Real y = (group[i] - mean) / divisor;
+      Real y = (group[i] - mean) / d;
       if (norm.gain == QKCTS_GAIN_W) y *= gain.at(head, lane, head_dim);
       if (norm.gain == QKCTS_GAIN_ONE_PLUS_W) y *= Real{1} + gain.at(head, lane, head_dim);
       if (norm.bias_axes != QKCTS_AXES_NONE) y += bias.at(head, lane, head_dim);
@@ -63,9 +67,11 @@ template float statistic(const qkcts_norm&, std::span<const float>, float);
 template double statistic(const qkcts_norm&, std::span<const double>, double);
 template float root(std::uint32_t, float, float);
 template double root(std::uint32_t, double, double);
+template float contract_divisor(const qkcts_norm&, std::span<const float>, float);
+template double contract_divisor(const qkcts_norm&, std::span<const double>, double);
 template void normalise(const qkcts_norm&, const NormParameter<float>&, const NormParameter<float>&, std::int64_t,
-                        std::span<float>);
+                        const Divisor<float>&, std::span<float>);
 template void normalise(const qkcts_norm&, const NormParameter<double>&, const NormParameter<double>&, std::int64_t,
-                        std::span<double>);
+                        const Divisor<double>&, std::span<double>);
 
 }  // namespace qkcts::scalar

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -38,9 +39,16 @@ Real statistic(const qkcts_norm& norm, std::span<const Real> x, Real mean);
 template <class Real>
 Real root(std::uint32_t placement, Real t, Real eps);
 
+// d of one group of lanes with the given mean.
+template <class Real>
+using Divisor = std::function<Real(std::span<const Real> group, Real mean)>;
+
+template <class Real>
+Real contract_divisor(const qkcts_norm& norm, std::span<const Real> group, Real mean);
+
 // Normalises all heads of one token in place; `token` is [heads, head_dim].
 template <class Real>
 void normalise(const qkcts_norm& norm, const NormParameter<Real>& gain, const NormParameter<Real>& bias,
-               std::int64_t head_dim, std::span<Real> token);
+               std::int64_t head_dim, const Divisor<Real>& divisor, std::span<Real> token);
 
 }  // namespace qkcts::scalar

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <qkcts/adapter.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "adapters/adapter_tables.hpp"
+
+#if __has_include(<dlpack/dlpack.h>)
+#include <dlpack/dlpack.h>
+#endif
+
+extern "C" std::size_t qkcts_c11_sizes(std::size_t which);
+
+namespace qkcts {
+namespace {
+
+TEST(Abi, C11AndCppSeeTheSameStructs) {
+  const std::array<std::size_t, 10> sizes = {sizeof(qkcts_contract),     sizeof(qkcts_shape),   sizeof(qkcts_tensor),
+                                             sizeof(qkcts_inputs),       sizeof(qkcts_outputs), sizeof(qkcts_text),
+                                             sizeof(qkcts_run_args),     sizeof(qkcts_norm),    sizeof(qkcts_mask),
+                                             sizeof(qkcts_adapter_table)};
+  for (std::size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(qkcts_c11_sizes(i), sizes[i]) << i;
+}
+
+TEST(Abi, HasSeesOnlyFieldsThatTheWriterKnew) {
+  qkcts_run_args args{};
+  args.struct_size = sizeof args;
+  EXPECT_TRUE(QKCTS_HAS(&args, message));
+  args.struct_size = static_cast<std::uint32_t>(offsetof(qkcts_run_args, message));
+  EXPECT_FALSE(QKCTS_HAS(&args, message));
+  EXPECT_TRUE(QKCTS_HAS(&args, implementation));
+}
+
+TEST(Abi, SetTextCutsAndCounts) {
+  char memory[6] = "#####";
+  qkcts_text text{sizeof(qkcts_text), 4, 0, 0, memory};
+  qkcts_set_text(&text, "abcdef");
+  EXPECT_STREQ(memory, "abc");
+  EXPECT_EQ(memory[4], '#');
+  EXPECT_EQ(text.length, 6u);
+  qkcts_set_text(&text, "");
+  EXPECT_STREQ(memory, "");
+  EXPECT_EQ(text.length, 0u);
+
+  qkcts_text question{sizeof(qkcts_text), 0, 0, 0, nullptr};  // how long is it?
+  qkcts_set_text(&question, "abcdef");
+  EXPECT_EQ(question.length, 6u);
+  qkcts_set_text(nullptr, "abcdef");
+}
+
+TEST(Abi, EveryTableIsCompleteAndDescribesItself) {
+  for (const NamedTable& adapter : bundled_tables()) {
+    SCOPED_TRACE(adapter.name);
+    const qkcts_adapter_table& table = *adapter.table;
+    EXPECT_EQ(table.struct_size, sizeof(qkcts_adapter_table));
+    EXPECT_EQ(table.abi_major, QKCTS_ADAPTER_ABI_MAJOR);
+    EXPECT_EQ(table.abi_minor, QKCTS_ADAPTER_ABI_MINOR);
+    ASSERT_TRUE(table.describe && table.probe && table.prepare && table.run && table.release);
+
+    qkcts_text text{sizeof(qkcts_text), 0, 0, 0, nullptr};
+    ASSERT_EQ(table.describe(&text), QKCTS_OK);
+    std::string json(text.length + 1, '#');
+    text.text = json.data();
+    text.capacity = static_cast<std::uint32_t>(json.size());
+    ASSERT_EQ(table.describe(&text), QKCTS_OK);
+    EXPECT_EQ(std::strlen(json.c_str()), text.length);
+    EXPECT_NE(json.find("\"name\": \"" + std::string(adapter.name) + "\""), std::string::npos);
+  }
+}
+
+TEST(Abi, UnknownOptionsAreRefused) {
+  for (const NamedTable& adapter : bundled_tables()) {
+    if (std::string(adapter.name) == "template") continue;
+    char memory[128] = "";
+    qkcts_text message{sizeof(qkcts_text), sizeof memory, 0, 0, memory};
+    void* state = nullptr;
+    EXPECT_EQ(adapter.table->prepare("no_such_key=1", &state, &message), QKCTS_INVALID) << adapter.name;
+    EXPECT_GT(message.length, 0u) << adapter.name;
+  }
+}
+
+#ifdef DLPACK_VERSION
+TEST(Abi, TensorIsADlTensor) {
+  static_assert(sizeof(qkcts_tensor) == sizeof(DLTensor));
+  static_assert(offsetof(qkcts_tensor, data) == offsetof(DLTensor, data));
+  static_assert(offsetof(qkcts_tensor, device) == offsetof(DLTensor, device));
+  static_assert(offsetof(qkcts_tensor, ndim) == offsetof(DLTensor, ndim));
+  static_assert(offsetof(qkcts_tensor, dtype) == offsetof(DLTensor, dtype));
+  static_assert(offsetof(qkcts_tensor, shape) == offsetof(DLTensor, shape));
+  static_assert(offsetof(qkcts_tensor, strides) == offsetof(DLTensor, strides));
+  static_assert(offsetof(qkcts_tensor, byte_offset) == offsetof(DLTensor, byte_offset));
+  // Not only the offsets: what one writes the other reads.
+  std::int64_t extent = 3;
+  std::int64_t stride = 1;
+  DLTensor theirs{};
+  theirs.device = {kDLCPU, 0};
+  theirs.ndim = 1;
+  theirs.dtype = {static_cast<std::uint8_t>(kDLBfloat), 16, 1};
+  theirs.shape = &extent;
+  theirs.strides = &stride;
+  qkcts_tensor ours;
+  std::memcpy(&ours, &theirs, sizeof ours);
+  EXPECT_EQ(ours.device.device_type, QKCTS_DL_CPU);
+  EXPECT_EQ(ours.dtype.code, QKCTS_DL_BFLOAT);
+  EXPECT_EQ(ours.dtype.bits, 16);
+  EXPECT_EQ(ours.shape[0], 3);
+}
+#endif
+
+}  // namespace
+}  // namespace qkcts

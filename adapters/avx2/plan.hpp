@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one call has to do: contract, shape and tensors, checked and brought into the form that the loops want.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <qkcts/adapter.h>
+
+#include "adapters/avx2/strided_tensor.hpp"
+
+namespace qkcts::avx2 {
+
+constexpr std::int64_t lanes = 8;        // binary32 values in a register
+constexpr std::int64_t panel_keys = 16;  // keys of a packed panel: two registers
+constexpr std::int64_t block_keys = 64;  // keys after which the running maximum is updated
+constexpr std::int64_t tile_rows = 6;    // query rows of a register tile: 6 x 2 accumulators
+constexpr std::int64_t block_rows = 48;  // query rows that meet a block of keys while it is in the cache
+
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Norm and rotation of one side.
+struct VectorPlan {
+  qkcts_norm norm{};
+  StridedTensor in;  // [B, heads, length, D]
+  StridedTensor gain, bias;
+  StridedTensor positions;  // [B, length]
+  StridedTensor norm_out, rope_out;
+  std::int64_t heads = 0;
+  std::int64_t length = 0;
+};
+
+// Keys first <= k < last of a query row are visible as far as causal, window and lengths say.
+struct KeyInterval {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+struct Plan {
+  // Throws InvalidArguments if an input that the contract needs is missing.
+  explicit Plan(const qkcts_run_args& args);
+
+  KeyInterval visible_keys(std::int64_t b, std::int64_t t) const;
+  const StridedTensor& stage(qkcts_stage which) const { return stages[which]; }
+  bool observed(qkcts_stage which) const { return stages[which].present(); }
+
+  qkcts_shape shape{};
+  qkcts_rope rope{};
+  qkcts_mask mask{};
+  std::uint32_t bias_order = QKCTS_BIAS_NONE;
+  float tau = 1;                  // scale / temperature
+  float softcap = 0;              // 0: none
+  std::int64_t dim_stride = 0;    // D rounded up to whole registers
+  std::int64_t value_stride = 0;  // Dv rounded up to whole registers
+  VectorPlan query, key;
+  StridedTensor values;    // [B, Hkv, Lk, Dv]
+  StridedTensor cos, sin;  // [P, R/2]
+  StridedTensor boolean;   // [B|1, Hq|1, Lq, Lk]
+  StridedTensor additive;  // [B|1, Hq|1, Lq, Lk]
+  StridedTensor kv_len;    // [B]
+  std::array<StridedTensor, QKCTS_STAGE_COUNT> stages;
+};
+
+}  // namespace qkcts::avx2

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// QK-HEADS, QK-SCALE, QK-TEMP, QK-CAP, QK-BIAS.
+#include <algorithm>
+#include <cmath>
+
+#include "adapters/mutants/catalogue.hpp"
+
+namespace qkcts::mutants {
+
+namespace {
+
+using scalar::QueryRow;
+
+void use_constant(qkcts_score& score, double value) {
+  score.scale_form = QKCTS_SCALE_CONSTANT;
+  score.scale_value = value;
+}
+
+double inv_sqrt(double x) {
+  return 1 / std::sqrt(x);
+}
+
+// A kernel whose constant differs from the contract's.
+template <class Real>
+struct ScaleFault : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  ScaleFault(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
+             const qkcts_outputs& outputs, double factor)
+      : Base(terms, shape, inputs, outputs) {
+    this->tau_ = static_cast<Real>(this->tau_ * factor);
+  }
+};
+
+template <class Real>
+struct LearnedScaleAndSqrt : ScaleFault<Real> {
+  LearnedScaleAndSqrt(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
+                      const qkcts_outputs& outputs)
+      : ScaleFault<Real>(
+            terms, shape, inputs, outputs,
+            terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR ? inv_sqrt(static_cast<double>(shape.head_dim)) : 1) {}
+};
+
+template <class Real>
+struct ScaleTwice : scalar::Attention<Real> {
+  ScaleTwice(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
+             const qkcts_outputs& outputs)
+      : scalar::Attention<Real>(terms, shape, inputs, outputs) {
+    this->tau_ *= this->tau_;
+  }
+};
+
+template <class Real>
+struct ScaleInBfloat16 : scalar::Attention<Real> {
+  ScaleInBfloat16(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
+                  const qkcts_outputs& outputs)
+      : scalar::Attention<Real>(terms, shape, inputs, outputs) {
+    this->tau_ = scalar::from_bfloat16(scalar::to_bfloat16(static_cast<float>(this->tau_)));
+  }
+};
+
+template <class Real>
+struct HeadsTiled : scalar::Attention<Real> {
+  using scalar::Attention<Real>::Attention;
+  std::int64_t kv_head(std::int64_t h) const override { return h % this->shape_.kv_heads; }
+};
+
+template <class Real>
+struct HeadsUnmapped : scalar::Attention<Real> {
+  using scalar::Attention<Real>::Attention;
+  std::int64_t kv_head(std::int64_t h) const override { return std::min(h, this->shape_.kv_heads - 1); }
+};
+
+// The dot product is held in binary16 before it is scaled.
+template <class Real>
+struct DotInBinary16 : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void score_row(QueryRow<Real>& row) override {
+    Base::score_row(row);
+    for (Real& s : row.scores)
+      s = this->tau_ * scalar::from_binary16(scalar::to_binary16(static_cast<float>(s / this->tau_)));
+  }
+};
+
+// The last 16 lanes (or what is left after whole groups of 32) never enter the dot product.
+template <class Real>
+struct TailLanesDropped : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void score_row(QueryRow<Real>& row) override {
+    const std::int64_t whole = this->shape_.head_dim / 32 * 32;
+    Base::score_row(row);
+    if (whole == 0) return;
+    for (std::int64_t k = 0; k < this->shape_.k_len; ++k) {
+      const auto x = this->query(row.b, row.h, row.t), y = this->key(row.b, this->kv_head(row.h), k);
+      Real sum = 0;
+      for (std::int64_t d = 0; d < whole; ++d) sum += x[d] * y[d];
+      row.scores[k] = this->tau_ * sum;
+    }
+  }
+};
+
+template <class Real>
+struct TemperatureAfterCap : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void cap_row(QueryRow<Real>& row) override {
+    if (this->terms_.score.softcap == 0) return Base::cap_row(row);
+    const Real temperature =
+        this->terms_.score.temperature == 0 ? 1 : static_cast<Real>(this->terms_.score.temperature);
+    for (Real& s : row.scores) s *= temperature;
+    Base::cap_row(row);
+    for (Real& s : row.capped) s /= temperature;
+    for (Real& s : row.scores) s /= temperature;
+  }
+};
+
+template <class Real>
+struct CapBeforeScale : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void cap_row(QueryRow<Real>& row) override {
+    const Real cap = static_cast<Real>(this->terms_.score.softcap);
+    Base::cap_row(row);
+    if (cap == 0) return;
+    for (std::size_t k = 0; k < row.scores.size(); ++k)
+      row.capped[k] = this->tau_ * cap * std::tanh(row.scores[k] / this->tau_ / cap);
+  }
+};
+
+// A hidden key gets -inf before the cap, so it comes out as -c and keeps a weight.
+template <class Real>
+struct CapAfterMask : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void mask_row(QueryRow<Real>& row) override {
+    Base::mask_row(row);
+    const Real cap = static_cast<Real>(this->terms_.score.softcap);
+    if (cap == 0) return;
+    for (std::size_t k = 0; k < row.visible.size(); ++k) {
+      if (row.visible[k] != 0 || row.empty) continue;
+      row.masked[k] = -cap;
+      row.visible[k] = 1;
+    }
+  }
+};
+
+template <class Real>
+struct BiasScaled : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void cap_row(QueryRow<Real>& row) override {
+    const std::vector<Real> scores = row.scores;
+    const std::uint32_t order = this->terms_.score.bias_order;
+    if (order != QKCTS_BIAS_NONE) {
+      for (std::int64_t k = 0; k < this->shape_.k_len; ++k) row.scores[k] += this->tau_ * this->bias_of(row, k);
+      this->terms_.score.bias_order = QKCTS_BIAS_NONE;
+    }
+    Base::cap_row(row);
+    this->terms_.score.bias_order = order;
+    row.scores = scores;
+  }
+};
+
+constexpr Mutant table[] = {
+    {"gqa_tile", "QK-HEADS-01", QKCTS_STAGE_SCORES, "query head h reads key head h mod Hkv", nullptr,
+     kernel<HeadsTiled>},
+    {"gqa_no_map", "QK-HEADS-01", QKCTS_STAGE_SCORES, "query head h reads key head min(h, Hkv - 1)", nullptr,
+     kernel<HeadsUnmapped>},
+    {"scale_override_ignored", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(D) whatever the contract says",
+     [](qkcts_contract& terms, const qkcts_shape&) { terms.score.scale_form = QKCTS_SCALE_INV_SQRT_HEAD_DIM; }},
+    {"scale_d_model", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(Hq D) for 1/sqrt(D)",
+     [](qkcts_contract& terms, const qkcts_shape& shape) {
+       if (terms.score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM)
+         use_constant(terms.score, inv_sqrt(static_cast<double>(shape.head_dim * shape.q_heads)));
+     }},
+    {"scale_by_group", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(D G) for 1/sqrt(D)",
+     [](qkcts_contract& terms, const qkcts_shape& shape) {
+       if (terms.score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM)
+         use_constant(terms.score, inv_sqrt(static_cast<double>(shape.head_dim * shape.q_heads / shape.kv_heads)));
+     }},
+    {"scale_from_wrong_dim", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(Dv) for 1/sqrt(D)",
+     [](qkcts_contract& terms, const qkcts_shape& shape) {
+       if (terms.score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM)
+         use_constant(terms.score, inv_sqrt(static_cast<double>(shape.v_head_dim)));
+     }},
+    {"scale_missing", "QK-SCALE-01", QKCTS_STAGE_SCORES, "the dot product is not scaled",
+     [](qkcts_contract& terms, const qkcts_shape&) { use_constant(terms.score, 1); }},
+    {"scale_twice", "QK-SCALE-02", QKCTS_STAGE_SCORES, "the scale is applied to q and to the scores", nullptr,
+     kernel<ScaleTwice>},
+    {"scale_low_precision", "QK-SCALE-02", QKCTS_STAGE_SCORES, "the scale is rounded to bfloat16", nullptr,
+     kernel<ScaleInBfloat16>},
+    {"learned_scale_one", "QK-SCALE-01", QKCTS_STAGE_SCORES, "the learned scale is taken as 1",
+     [](qkcts_contract& terms, const qkcts_shape&) {
+       if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) use_constant(terms.score, 1);
+     }},
+    {"learned_scale_and_sqrt", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(D) beside the learned scale", nullptr,
+     kernel<LearnedScaleAndSqrt>},
+    {"dot_fp16", "QK-SCALE-02", QKCTS_STAGE_SCORES, "the dot product is rounded to binary16 before it is scaled",
+     nullptr, kernel<DotInBinary16>},
+    {"tail_dims_dropped", "QK-SCALE-02", QKCTS_STAGE_SCORES,
+     "lanes behind the last whole 32 are left out of the dot product", nullptr, kernel<TailLanesDropped>},
+    {"temperature_ignored", "QK-TEMP-01", QKCTS_STAGE_SCORES, "the scores are not divided by the temperature",
+     [](qkcts_contract& terms, const qkcts_shape&) { terms.score.temperature = 1; }},
+    {"temperature_inverted", "QK-TEMP-01", QKCTS_STAGE_SCORES, "the scores are multiplied by the temperature",
+     [](qkcts_contract& terms, const qkcts_shape&) {
+       if (terms.score.temperature != 0) terms.score.temperature = 1 / terms.score.temperature;
+     }},
+    {"temperature_after_cap", "QK-TEMP-01", QKCTS_STAGE_CAPPED, "the temperature divides the capped score", nullptr,
+     kernel<TemperatureAfterCap>},
+    {"softcap_missing", "QK-CAP-01", QKCTS_STAGE_CAPPED, "no soft-cap",
+     [](qkcts_contract& terms, const qkcts_shape&) { terms.score.softcap = 0; }},
+    {"softcap_before_scale", "QK-CAP-01", QKCTS_STAGE_CAPPED, "the unscaled dot product is capped", nullptr,
+     kernel<CapBeforeScale>},
+    {"softcap_after_mask", "QK-CAP-01", QKCTS_STAGE_MASKED,
+     "the mask comes before the cap: a hidden key has the score -c", nullptr, kernel<CapAfterMask>},
+    {"bias_ignored", "QK-BIAS-01", QKCTS_STAGE_CAPPED, "no additive bias",
+     [](qkcts_contract& terms, const qkcts_shape&) { terms.score.bias_order = QKCTS_BIAS_NONE; }},
+    {"bias_before_scale", "QK-BIAS-01", QKCTS_STAGE_CAPPED, "the bias is scaled with the dot product", nullptr,
+     kernel<BiasScaled>},
+    {"bias_order_swapped", "QK-BIAS-01", QKCTS_STAGE_CAPPED, "bias and soft-cap change places",
+     [](qkcts_contract& terms, const qkcts_shape&) {
+       if (terms.score.bias_order != QKCTS_BIAS_NONE) terms.score.bias_order = 3 - terms.score.bias_order;
+     }},
+};
+
+}  // namespace
+
+std::span<const Mutant> score_mutants() {
+  return table;
+}
+
+}  // namespace qkcts::mutants
