@@ -69,12 +69,12 @@ void judge_exact(JudgedElement& element, Format format) {
 
 // A finite sentinel conforms where exp of its distance from the row maximum rounds to 0 in the accumulator's format:
 // below half of the smallest subnormal, 2^(emin - p).
-void judge_sentinel(JudgedElement& element, Format format, std::optional<double> row_maximum) {
+void judge_sentinel(JudgedElement& element, Format format, const RowContext& context) {
   const double got = element.got_value;
   if (std::isnan(got)) return fail(element, Breach::value_class);
-  if (got == -infinity || !row_maximum.has_value()) return;
+  if (got == -infinity || !context.has_visible) return;
   const double vanishes_below = std::log(smallest_subnormal(format)) - std::log(2.0);
-  if (!(got - *row_maximum < vanishes_below)) fail(element, Breach::sentinel);
+  if (!(got - context.maximum < vanishes_below)) fail(element, Breach::sentinel);
 }
 
 bool over_limit(const JudgedElement& element, const Limit& limit) {
@@ -167,14 +167,10 @@ std::uint64_t count_unwritten(std::span<const std::byte> got, std::size_t size, 
   return unwritten;
 }
 
-// Largest visible exact score of a stored row of the masked stage.
-std::optional<double> visible_maximum(const ProvenStage& values, std::size_t first, std::size_t length) {
-  std::optional<double> maximum;
-  for (std::size_t i = first; i < first + length; ++i) {
-    if (values.rule[i] == ElementRule::hidden) continue;
-    maximum = maximum ? std::fmax(*maximum, values.hi[i]) : values.hi[i];
-  }
-  return maximum;
+std::string_view clause_of(qkcts_stage stage, ElementRule rule, const RowContext& context) {
+  if (rule == ElementRule::hidden) return "QK-MASK-06";
+  if (rule != ElementRule::exact_clause) return stage_clause(stage);
+  return stage == QKCTS_STAGE_PROBS && context.has_visible ? "QK-MASK-06" : "QK-EMPTY-01";
 }
 
 }  // namespace
@@ -199,8 +195,18 @@ std::uint64_t poison_pattern(Format format) {
   return 0;
 }
 
+RowContext row_context(const ProvenStage& values, std::size_t first, std::size_t length) {
+  RowContext context;
+  for (std::size_t i = first; i < first + length; ++i) {
+    if (values.rule[i] != ElementRule::budget && values.rule[i] != ElementRule::budget_exact) continue;
+    context.maximum = context.has_visible ? std::fmax(context.maximum, values.hi[i]) : values.hi[i];
+    context.has_visible = true;
+  }
+  return context;
+}
+
 JudgedElement judge_element(qkcts_stage stage, Format storage, std::uint64_t got, const GoldenStage& golden,
-                            std::size_t index, const StageBudget& budget, std::optional<double> row_maximum) {
+                            std::size_t index, const StageBudget& budget, const RowContext& context) {
   const Format format = stage_format(stage, storage);
   JudgedElement element;
   element.got = got;
@@ -210,12 +216,13 @@ JudgedElement judge_element(qkcts_stage stage, Format storage, std::uint64_t got
   element.delta = budget.delta[index];
   element.rule = golden.values.rule[index];
   element.trust = budget.trust[index];
+  element.clause = clause_of(stage, element.rule, context);
   if (got == poison_pattern(format)) {
     fail(element, Breach::unwritten);
   } else if (element.rule == ElementRule::exact_clause) {
     judge_exact(element, format);
   } else if (element.rule == ElementRule::hidden) {
-    if (stage == QKCTS_STAGE_MASKED) judge_sentinel(element, format, row_maximum);
+    if (stage == QKCTS_STAGE_MASKED) judge_sentinel(element, format, context);
   } else {
     judge_by_budget(element, format);
   }
@@ -234,11 +241,10 @@ StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::siz
   Tally tally(result, limit);
   for (std::size_t r = 0; r < stored.values.rows.size(); ++r) {
     const std::uint32_t row = stored.values.rows[r];
-    const auto maximum =
-        stage == QKCTS_STAGE_MASKED ? visible_maximum(stored.values, r * length, length) : std::optional<double>{};
+    const RowContext context = row_context(stored.values, r * length, length);
     for (std::size_t column = 0; column < length; ++column) {
       JudgedElement element = judge_element(stage, storage, pattern_at(got, row * length + column, size), stored,
-                                            r * length + column, stored.budgets[profile], maximum);
+                                            r * length + column, stored.budgets[profile], context);
       element.place = {row, static_cast<std::uint32_t>(column)};
       tally.add(element);
     }

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/coordinates.hpp"
@@ -39,8 +39,9 @@ struct JudgedElement {
   ElementRule rule = ElementRule::budget;
   Trust trust = Trust::judged;
   Breach breach = Breach::none;
-  double ulps = 0;   // |got - z| / ulp(z) of the stage's format; infinite where classes differ
-  double ratio = 0;  // |got - z| / Delta; infinite where classes differ, or Delta is 0 and the error is not
+  std::string_view clause;  // id or group that the element stands for
+  double ulps = 0;          // |got - z| / ulp(z) of the stage's format; infinite where classes differ
+  double ratio = 0;         // |got - z| / Delta; infinite where classes differ, or Delta is 0 and the error is not
 };
 
 struct ElementCounts {
@@ -88,10 +89,16 @@ inline constexpr std::size_t failures_kept = 4;
 // The signalling NaN that outputs are filled with. No arithmetic yields it: results are quiet.
 std::uint64_t poison_pattern(Format format);
 
-// The one element, outside of any statistics. `row_maximum` is the largest visible exact score of the row, for the
-// masked stage; nothing for a row without visible keys.
+// What judging one element of a row needs to know of the others.
+struct RowContext {
+  bool has_visible = false;  // some element is judged by Delta
+  double maximum = 0;        // the largest exact value among those
+};
+RowContext row_context(const ProvenStage& values, std::size_t first, std::size_t length);
+
+// The one element, outside of any statistics; `index` counts the stored elements.
 JudgedElement judge_element(qkcts_stage stage, Format storage, std::uint64_t got, const GoldenStage& golden,
-                            std::size_t index, const StageBudget& budget, std::optional<double> row_maximum);
+                            std::size_t index, const StageBudget& budget, const RowContext& context);
 
 // `got`: the whole stage tensor, bits in stage_format(). `profile`: index into golden.profiles.
 StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::size_t profile,

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunRecord -> run.json
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "harness/run_record.hpp"
+#include "harness/value_text.hpp"
 
 namespace qkcts {
 namespace {
 
 Json finite(double value) {
   return std::isfinite(value) ? Json(value) : Json();
-}
-
-std::string hex(std::uint64_t pattern, Format format) {
-  return fmt::format("0x{:0{}x}", pattern, parameters(format).bits / 4);
 }
 
 std::string_view rule_name(ElementRule rule) {
@@ -35,9 +30,10 @@ Json element_json(const JudgedElement& element, const CaseResult& owner, qkcts_s
   const Format format = stage_format(stage, owner.format);
   return {{"index", index_of(stage, owner.shape, element.place)},
           {"breach", element.breach == Breach::none ? Json() : Json(breach_name(element.breach))},
+          {"clause", element.clause},
           {"rule", rule_name(element.rule)},
-          {"got_bits", hex(element.got, format)},
-          {"expected_bits", hex(element.expected, format)},
+          {"got_bits", bits_text(format, element.got)},
+          {"expected_bits", bits_text(format, element.expected)},
           {"got", finite(element.got_value)},
           {"exact_hi", finite(element.exact.hi)},
           {"exact_lo", element.exact.lo},

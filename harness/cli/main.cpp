@@ -2,11 +2,14 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "conformance/contract.hpp"
 #include "conformance/file.hpp"
+#include "harness/adapter_error.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/worker.hpp"
 
 namespace {
 
@@ -16,6 +19,9 @@ int run_command(const qkcts::cli::Command& command) {
   } catch (const qkcts::InputError& error) {
     std::fprintf(stderr, "qkcts: %s\n", error.what());
     return 3;
+  } catch (const qkcts::AdapterError& error) {
+    std::fprintf(stderr, "qkcts: %s\n", error.what());
+    return 4;
   } catch (const qkcts::WriteError& error) {
     std::fprintf(stderr, "qkcts: %s\n", error.what());
     return 6;
@@ -28,11 +34,14 @@ int run_command(const qkcts::cli::Command& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Not a command of the user's: the program starts itself as a worker.
+  if (argc == 2 && std::strcmp(argv[1], qkcts::worker_argument) == 0) return qkcts::worker_main();
   CLI::App app{"Conformance tests for QK-normalised attention kernels, judged against proven golden vectors", "qkcts"};
   app.require_subcommand(1);
   app.set_version_flag("--version", QKCTS_VERSION);
   qkcts::cli::Command command;
   qkcts::cli::add_contract(app, command);
+  qkcts::cli::add_run(app, command);
 #ifdef QKCTS_CLI_VECTORS
   qkcts::cli::add_generate(app, command);
   qkcts::cli::add_verify(app, command);
