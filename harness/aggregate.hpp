@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of many cases, folded by contract and stage, as the reports show them.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "harness/run_record.hpp"
+
+namespace qkcts {
+
+struct StageAggregate {
+  std::string contract;
+  qkcts_stage stage = QKCTS_STAGE_OUTPUT;
+  int cases = 0;       // in which the stage was judged
+  int not_judged = 0;  // unsupported, skipped, not run, or lost with the case
+  double max_ulp = 0;
+  double max_ratio = 0;
+  ElementCounts counts;
+  std::array<std::uint64_t, histogram_edges.size() + 1> histogram{};
+  Verdict verdict = Verdict::not_run;  // the gravest
+  std::string worst_case;              // of max_ratio
+  int limits = 0;                      // cases for which the user set a limit
+  int limits_exceeded = 0;
+};
+
+// In order of contract name, then of evaluation.
+std::vector<StageAggregate> aggregate(const RunRecord& record);
+
+}  // namespace qkcts

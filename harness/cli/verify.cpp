@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vectors/verify.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "harness/cli/commands.hpp"
+#include "vectors/progress_line.hpp"
+#include "vectors/untrusted_file.hpp"
+
+namespace qkcts::cli {
+namespace {
+
+int verify(const std::string& file, const VerifyOptions& given) {
+  check_untrusted_corpus(file);
+  VerifyReport report;
+  {
+    ProgressLine line("verified", stderr);
+    VerifyOptions options = given;
+    options.progress = [&line](std::size_t done, std::size_t all, const std::string& slug) {
+      line.update(done, all, static_cast<double>(done) / static_cast<double>(all), slug);
+    };
+    report = verify_corpus(file, options);
+  }
+  fmt::print("{}: digests of {} cases match, {} recomputed, {} differ\n", file, report.cases, report.recomputed,
+             report.mismatches.size());
+  for (const VerifyMismatch& mismatch : report.mismatches)
+    fmt::print(stderr, "qkcts: {}: {}\n", mismatch.slug, mismatch.what);
+  return report.mismatches.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Command& command) {
+  struct Arguments {
+    std::string file;
+    VerifyOptions options;
+    bool all = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  arguments->options.jobs = std::max(1U, std::thread::hardware_concurrency());
+  CLI::App* verify_app = app.add_subcommand("verify", "Check the digests of a corpus and recompute its evidence");
+  verify_app->add_option("file", arguments->file, "Corpus")->required();
+  CLI::Option* sample = verify_app->add_option("--sample", arguments->options.sample,
+                                               "Per cent of the cases to recompute (default 10, at least one case)");
+  sample->check(CLI::Range(0.0, 100.0));
+  verify_app->add_flag("--all", arguments->all, "Recompute every case")->excludes(sample);
+  verify_app->add_option("--jobs", arguments->options.jobs, "Threads")->check(CLI::Range(1U, 1024U));
+  verify_app->footer("Example:\n  qkcts verify core.h5 --all\nExit code 1: some evidence came out differently.");
+  verify_app->callback([arguments, &command] {
+    if (arguments->all) arguments->options.sample = 100;
+    command = [arguments] { return verify(arguments->file, arguments->options); };
+  });
+}
+
+}  // namespace qkcts::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gtest_registration.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace qkcts {
+namespace {
+
+class RegisteredTest : public testing::Test {
+ public:
+  RegisteredTest(StageTest test, const StageTestHooks& hooks) : test_(std::move(test)), hooks_(hooks) {}
+
+  void TestBody() override {
+    const StageTestResult result = hooks_.run(test_);
+    switch (result.outcome) {
+      case JunitElement::passed:
+        return;
+      case JunitElement::skipped:
+        GTEST_SKIP() << result.text;
+      case JunitElement::failure:
+      case JunitElement::error:
+        ADD_FAILURE() << result.text;
+    }
+  }
+
+ private:
+  StageTest test_;
+  const StageTestHooks& hooks_;
+};
+
+// Prints nothing: the run has its own progress and reports.
+class RoundListener : public testing::EmptyTestEventListener {
+ public:
+  explicit RoundListener(const StageTestHooks& hooks) : hooks_(hooks) {}
+  void OnTestIterationStart(const testing::UnitTest&, int) override { hooks_.before_round(); }
+
+ private:
+  const StageTestHooks& hooks_;
+};
+
+}  // namespace
+
+RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vector<std::string>& gtest_arguments,
+                             const StageTestHooks& hooks) {
+  std::vector<std::string> words = {"qkcts"};
+  words.insert(words.end(), gtest_arguments.begin(), gtest_arguments.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  int count = static_cast<int>(words.size());
+  testing::InitGoogleTest(&count, arguments.data());
+  if (count > 1) throw InputError(fmt::format("'{}' behind -- is no argument of GoogleTest", arguments[1]));
+
+  for (const StageTest& test : tests) {
+    testing::RegisterTest(test.slug.c_str(), std::string(stage_name(test.stage)).c_str(), nullptr, nullptr, __FILE__,
+                          __LINE__, [test, &hooks]() -> testing::Test* { return new RegisteredTest(test, hooks); });
+  }
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new RoundListener(hooks));
+  [[maybe_unused]] const int outcome = RUN_ALL_TESTS();  // the exit code follows from the verdicts
+  return testing::GTEST_FLAG(list_tests) ? RegisteredRun::listed : RegisteredRun::ran;
+}
+
+}  // namespace qkcts

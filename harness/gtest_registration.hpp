@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every case x stage as a GoogleTest test, registered at run time: filters, listing, repetition, sharding and XML are
+// those of GoogleTest. The one file that knows GoogleTest outside of the unit tests.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "conformance/contract.hpp"
+#include "harness/verdict.hpp"
+
+namespace qkcts {
+
+// Named "SLUG.STAGE", e.g. "qwen3_rmsnorm/binary32/gaussian.probs"; free of * ? : - which filters reserve.
+struct StageTest {
+  std::string slug;
+  qkcts_stage stage = QKCTS_STAGE_OUTPUT;
+};
+
+struct StageTestResult {
+  JunitElement outcome = JunitElement::passed;
+  std::string text;  // why, unless it passed
+};
+
+struct StageTestHooks {
+  std::function<StageTestResult(const StageTest&)> run;
+  std::function<void()> before_round;  // before each repetition (--gtest_repeat)
+};
+
+enum class RegisteredRun { ran, listed };
+
+// Registers `tests` in order and runs what the arguments select; GoogleTest itself prints only on --gtest_list_tests.
+// Call it once per process. Throws InputError for an argument that GoogleTest does not know.
+RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vector<std::string>& gtest_arguments,
+                             const StageTestHooks& hooks);
+
+}  // namespace qkcts

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report_junit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <pugixml.hpp>
+#include <sstream>
+
+#include "harness/failure_text.hpp"
+
+namespace qkcts {
+namespace {
+
+constexpr std::size_t longest_text = 20000;
+
+// XML 1.0 admits no other control characters; an adapter may print any.
+std::string printable(std::string text) {
+  if (text.size() > longest_text) text = text.substr(0, longest_text) + "\n[cut]";
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; },
+      '?');
+  // Bytes that are no UTF-8 would make the file unreadable.
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return text;
+}
+
+std::string reason(const CaseResult& result) {
+  if (!result.detail.empty()) return result.detail;
+  for (const StageResult& stage : result.stages) {
+    if (stage.verdict == result.verdict) return fmt::format("{} {}", stage_name(stage.stage), stage.detail);
+  }
+  return {};
+}
+
+bool over_limits(const CaseResult& result) {
+  return std::any_of(result.stages.begin(), result.stages.end(), [](const StageResult& s) {
+    return s.judgement && s.judgement->limit && s.judgement->limit->violations > 0;
+  });
+}
+
+struct Counts {
+  int tests = 0, failures = 0, errors = 0, skipped = 0;
+};
+
+void add_case(pugi::xml_node suite, const RunRecord& record, const CaseResult& result, Counts& counts) {
+  pugi::xml_node test = suite.append_child("testcase");
+  test.append_attribute("classname") = fmt::format("{}.{}", record.corpus_suite, result.contract).c_str();
+  test.append_attribute("name") = result.slug.c_str();
+  test.append_attribute("time") = fmt::format("{:.6f}", result.seconds).c_str();
+  ++counts.tests;
+  JunitElement kind = row(result.verdict).junit;
+  if (over_limits(result) && kind != JunitElement::error) kind = JunitElement::failure;
+  if (kind == JunitElement::passed) return;
+  const char* name = kind == JunitElement::skipped ? "skipped" : kind == JunitElement::failure ? "failure" : "error";
+  ++(kind == JunitElement::skipped ? counts.skipped : kind == JunitElement::failure ? counts.failures : counts.errors);
+  pugi::xml_node element = test.append_child(name);
+  const std::string message = violates(result.verdict) || kind == JunitElement::skipped
+                                  ? fmt::format("{}: {}", verdict_name(result.verdict), reason(result))
+                                  : std::string("over the user's own limit");
+  element.append_attribute("message") = printable(message).c_str();
+  if (kind == JunitElement::skipped) return;
+  element.append_attribute("type") = std::string(verdict_name(result.verdict)).c_str();
+  element.append_child(pugi::node_pcdata).set_value(printable(failure_text(record, result)).c_str());
+}
+
+}  // namespace
+
+std::string junit_xml(const RunRecord& record) {
+  std::map<std::string, std::vector<const CaseResult*>> by_contract;
+  for (const CaseResult& result : record.cases) by_contract[result.contract].push_back(&result);
+
+  pugi::xml_document document;
+  pugi::xml_node declaration = document.append_child(pugi::node_declaration);
+  declaration.append_attribute("version") = "1.0";
+  declaration.append_attribute("encoding") = "UTF-8";
+  pugi::xml_node root = document.append_child("testsuites");
+  root.append_attribute("name") = fmt::format("qkcts {} {}", record.description.name, record.corpus_suite).c_str();
+  Counts all;
+  for (const auto& [contract, results] : by_contract) {
+    pugi::xml_node suite = root.append_child("testsuite");
+    suite.append_attribute("name") = fmt::format("{}.{}", record.corpus_suite, contract).c_str();
+    suite.append_attribute("timestamp") = record.started.c_str();
+    Counts counts;
+    for (const CaseResult* result : results) add_case(suite, record, *result, counts);
+    suite.append_attribute("tests") = counts.tests;
+    suite.append_attribute("failures") = counts.failures;
+    suite.append_attribute("errors") = counts.errors;
+    suite.append_attribute("skipped") = counts.skipped;
+    all.tests += counts.tests;
+    all.failures += counts.failures;
+    all.errors += counts.errors;
+  }
+  root.append_attribute("tests") = all.tests;
+  root.append_attribute("failures") = all.failures;
+  root.append_attribute("errors") = all.errors;
+  root.append_attribute("time") = fmt::format("{:.3f}", record.seconds).c_str();
+  std::ostringstream text;
+  document.save(text, "  ");
+  return text.str();
+}
+
+}  // namespace qkcts

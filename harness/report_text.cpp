@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/aggregate.hpp"
+#include "harness/value_text.hpp"
+
+namespace qkcts {
+namespace {
+
+std::string clipped(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
+}
+
+std::string rule() {
+  return std::string(80, '-') + "\n";
+}
+
+}  // namespace
+
+std::string result_table(const RunRecord& record) {
+  const std::vector<StageAggregate> lines = aggregate(record);
+  const bool limits = std::any_of(lines.begin(), lines.end(), [](const StageAggregate& l) { return l.limits > 0; });
+  const std::size_t name_width = limits ? 24 : 31;
+  std::string text = fmt::format("{:<{}} {:<7}{:>6}{:>9}{:>10}  {}{}\n", "contract", name_width, "stage", "cases",
+                                 "max ulp", "max err/D", limits ? "limit   " : "", "verdict");
+  text += rule();
+  std::string_view previous;
+  for (const StageAggregate& line : lines) {
+    const std::string limit = !limits                    ? ""
+                              : line.limits == 0         ? "-       "
+                              : line.limits_exceeded > 0 ? "over    "
+                                                         : "within  ";
+    const std::string name = line.contract == previous ? "" : clipped(line.contract, name_width);
+    previous = line.contract;
+    const bool judged = line.cases > 0;
+    text += fmt::format("{:<{}} {:<7}{:>6}{:>9}{:>10}  {}{}\n", name, name_width, stage_name(line.stage),
+                        judged ? std::to_string(line.cases) : "-", judged ? short_text(line.max_ulp) : "-",
+                        judged ? short_text(line.max_ratio) : "-", limit, verdict_name(line.verdict));
+  }
+  return text + rule() + "err/D: |got - exact| / Delta, the proven budget of the profile; above 1 it fails.\n";
+}
+
+std::string summary_text(const RunRecord& record) {
+  const RunSummary summary = summarise(record);
+  std::string text = fmt::format("{} cases:", record.cases.size());
+  for (auto entry = summary.cases.rbegin(); entry != summary.cases.rend(); ++entry) {
+    text += fmt::format(" {} {}", entry->second, verdict_name(entry->first));
+    if (std::next(entry) != summary.cases.rend()) text += ",";
+  }
+  text += "\n";
+  if (summary.limit_violations > 0) {
+    text += fmt::format("{} case stages are over your own limits.\n", summary.limit_violations);
+  }
+  const int code = exit_code(record);
+  switch (code) {
+    case 0:
+      return text + "CONFORMING: every judged element lies within its proven budget.\n";
+    case 1:
+      return text + "NOT CONFORMING.\n";
+    case 5:
+      return text + fmt::format("NOTHING WAS RUN{}.\n", record.unavailable.empty() ? "" : ": " + record.unavailable);
+    default:
+      return text +
+             fmt::format("INTERRUPTED by signal {}; what was judged until then is above.\n", record.interrupted_by);
+  }
+}
+
+}  // namespace qkcts

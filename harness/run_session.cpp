@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/run_session.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <span>
+
+#include <fnmatch.h>
+
+#include "conformance/digest.hpp"
+#include "harness/failure_text.hpp"
+#include "harness/gtest_registration.hpp"
+#include "harness/interruption.hpp"
+#include "vectors/corpus_reader.hpp"
+#include "vectors/untrusted_file.hpp"
+
+namespace qkcts {
+namespace {
+
+std::string file_digest(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  Sha256 digest;
+  std::vector<char> chunk(1u << 16);
+  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
+    digest.update(std::as_bytes(std::span(chunk.data(), static_cast<std::size_t>(file.gcount()))));
+  }
+  return digest.finish();
+}
+
+std::vector<std::string> selected_slugs(const CorpusReader& corpus, const std::string& glob) {
+  std::vector<std::string> slugs;
+  for (const std::string& slug : corpus.slugs()) {
+    if (fnmatch(glob.c_str(), slug.c_str(), 0) == 0) slugs.push_back(slug);
+  }
+  return slugs;
+}
+
+// Runs each case when the first of its stage tests comes up, and keeps the results in the record.
+class Session {
+ public:
+  Session(const RunRequest& request, const RunProgress& progress, const CorpusReader& corpus, RunRecord& record)
+      : request_(request), progress_(progress), corpus_(corpus), record_(record) {}
+
+  void open() {
+    runner_ = request_.isolation == Isolation::in_process ? in_process_runner(request_.adapter)
+                                                          : worker_runner(request_.adapter, request_.limits);
+    const OpenAnswer answer = runner_->open(true);
+    record_.description =
+        description_from_json(answer.description, fmt::format("{}: describe()", request_.adapter.given));
+    if (answer.probe != QKCTS_OK) {
+      record_.unavailable = answer.probe_reason.empty() ? "probe() gave no reason" : answer.probe_reason;
+    }
+  }
+
+  void begin_round() { current_ = nullptr; }
+
+  StageTestResult run(const StageTest& test) {
+    selected_[test.slug] |= bit(test.stage);
+    if (current_ == nullptr || current_->slug != test.slug) current_ = &result_of(test.slug);
+    const StageResult& stage = *std::find_if(current_->stages.begin(), current_->stages.end(),
+                                             [&](const StageResult& s) { return s.stage == test.stage; });
+    StageTestResult result;
+    result.outcome = row(stage.verdict).junit;
+    result.text = violates(stage.verdict) && !stage.judgement ? failure_text(record_, *current_)
+                                                              : failure_text(record_, *current_, stage);
+    if (stage.judgement && stage.judgement->limit && stage.judgement->limit->violations > 0 &&
+        result.outcome == JunitElement::passed) {
+      result.outcome = JunitElement::failure;
+    }
+    if (result.text.empty())
+      result.text = fmt::format("{}: {}{}", verdict_name(stage.verdict), current_->detail, stage.detail);
+    return result;
+  }
+
+  // Stages that a filter or shard left out are no finding of this run.
+  void finish() {
+    for (CaseResult& result : record_.cases) {
+      const StageSet selected = selected_[result.slug];
+      Verdict gravest = Verdict::not_run;
+      for (StageResult& stage : result.stages) {
+        if ((selected & bit(stage.stage)) == 0) {
+          stage = StageResult{stage.stage, Verdict::skipped, "left out by a filter", std::nullopt, 0};
+        }
+        gravest = graver(gravest, stage.verdict);
+      }
+      result.verdict = gravest;
+    }
+  }
+
+ private:
+  const CaseResult& result_of(const std::string& slug) {
+    CaseResult fresh = run_one(slug);
+    const auto known = std::find_if(record_.cases.begin(), record_.cases.end(),
+                                    [&](const CaseResult& result) { return result.slug == slug; });
+    CaseResult* kept = nullptr;
+    if (known == record_.cases.end()) {
+      kept = &record_.cases.emplace_back(std::move(fresh));
+    } else {
+      if (fresh.verdict > known->verdict) *known = std::move(fresh);  // of repetitions the gravest counts
+      kept = &*known;
+    }
+    progress_.after_case(record_, *kept);
+    return *kept;
+  }
+
+  CaseResult run_one(const std::string& slug) {
+    const GoldenCase golden = corpus_.read(slug);
+    record_.contracts.emplace(golden.input.contract.name, canonical_json(golden.input.contract));
+    if (interruption() != 0) return unrun_case(golden, Verdict::not_run, "the run was interrupted before");
+    if (!record_.unavailable.empty()) return unrun_case(golden, Verdict::not_run, record_.unavailable);
+    return run_case(*runner_, record_.description, golden, request_.options);
+  }
+
+  const RunRequest& request_;
+  const RunProgress& progress_;
+  const CorpusReader& corpus_;
+  RunRecord& record_;
+  std::unique_ptr<AdapterRunner> runner_;
+  const CaseResult* current_ = nullptr;
+  std::map<std::string, StageSet> selected_;
+};
+
+RunRecord new_record(const RunRequest& request, const CorpusInfo& corpus) {
+  RunRecord record;
+  record.suite_version = request.suite_version;
+  record.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                               fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  record.command = request.command;
+  record.machine = this_machine();
+  record.adapter = request.adapter;
+  record.adapter_sha256 = file_digest(request.adapter.path);
+  record.corpus_path = request.corpus_path;
+  record.corpus_suite = corpus.suite;
+  record.corpus_digest = corpus.digest;
+  record.generator_version = corpus.generator_version;
+  record.profile_asked = request.options.profile.value_or("");
+  record.limits_text = request.options.limits.text;
+  record.repeat = request.options.repeat;
+  record.timeout_seconds = static_cast<double>(request.limits.timeout.count()) / 1000;
+  return record;
+}
+
+}  // namespace
+
+std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  check_untrusted_corpus(request.corpus_path);
+  const CorpusReader corpus(request.corpus_path);
+  RunRecord record = new_record(request, corpus.info());
+  Session session(request, progress, corpus, record);
+  session.open();
+
+  std::vector<StageTest> tests;
+  const std::vector<std::string> slugs = selected_slugs(corpus, request.case_glob);
+  for (const std::string& slug : slugs) {
+    const GoldenCase golden = corpus.read(slug);
+    for (const qkcts_stage stage : all_stages) {
+      if (golden.stages[stage].present) tests.push_back({slug, stage});
+    }
+  }
+  progress.start(slugs.size());
+  record.cases.reserve(slugs.size());  // results are referred to while the run goes on
+  const StageTestHooks hooks = {[&](const StageTest& test) { return session.run(test); },
+                                [&] { session.begin_round(); }};
+  if (run_registered(tests, request.gtest_arguments, hooks) == RegisteredRun::listed) return std::nullopt;
+  session.finish();
+  record.interrupted_by = interruption();
+  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return record;
+}
+
+}  // namespace qkcts
