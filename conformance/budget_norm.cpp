@@ -74,11 +74,11 @@ struct MeanError {
 MeanError mean_error(const Sums& sums, const BudgetArithmetic& arithmetic) {
   const double u = arithmetic.u(norm_mean);
   const double lambda = arithmetic.lambda(norm_underflow);
-  const double growth = joined(arithmetic.growth(norm_mean, sums.n), u, u);
+  const double growth = joined(arithmetic.growth(norm_mean, sums.n), arithmetic.quotient(norm_mean));
   const double summed = growth * sums.magnitude + (arithmetic.sum_lambda(norm_underflow) + lambda) * (1 + growth);
   const double levels = std::ceil(log_upper(sums.n) * 1.4427);
-  const double update = joined(u, u, u);
-  const double spread = 1 + growth_upper(2 * sums.n + 9 * levels, u);
+  const double update = joined(u, arithmetic.quotient(norm_mean));
+  const double spread = 1 + growth_upper(2 * sums.n, u) + expm1_upper(3 * levels * update);
   const double tree = ((sums.n - 1) * u + update * levels) * sums.magnitude;
   // A running mean that is wrong by e at every stage moves the sum of squared differences: see docs/budgets.md, N2.
   const double lengths = 2.0 / 3.0 * (sums.n + 1) * std::sqrt(sums.n + 1) / sums.n;
@@ -99,7 +99,7 @@ StatisticRange statistic_range(const qkcts_norm& norm, const Sums& sums, const M
   const double n = sums.n;
   const double u = arithmetic.u(norm_statistic);
   const double u_mean = arithmetic.u(norm_mean);
-  const double quotient = mean_square ? joined(u, u) : 0;
+  const double quotient = mean_square ? arithmetic.quotient(norm_statistic) : 0;
   const double sigma = std::sqrt(sums.statistic);
   const double eta = sums.input_norm + blur;
   const double lower_sigma = std::max(0.0, sigma - eta);
@@ -127,7 +127,7 @@ StatisticRange statistic_range(const qkcts_norm& norm, const Sums& sums, const M
 
   // Running updates (Welford, Chan): increments w (d + e)(d + e') with |e|, |e'| bounded in the mean by drift.
   const double drift = std::sqrt(weight) * mean.drift;
-  const double update_phi = joined(arithmetic.growth(norm_statistic, n + 6), quotient);
+  const double update_phi = joined(arithmetic.growth(norm_statistic, n + 8), quotient);
   const double cross = 2.83 * drift * (lower_sigma + eta);
   const double updated = upper_square + 2.83 * drift * (sigma + eta) + 2 * drift * drift;
   range.fall = std::max(range.fall, input_fall + update_phi * lower_square + cross + drift * drift + flushed);
@@ -137,10 +137,10 @@ StatisticRange statistic_range(const qkcts_norm& norm, const Sums& sums, const M
     // mean x^2 - mean^2: both parts are rounded against their own size.
     const double mu = std::fabs(sums.mean_high) + sums.input;
     const double reach = mu + mean.any;
-    const double square_phi = joined(arithmetic.growth(norm_statistic, n), u, u);
+    const double square_phi = joined(arithmetic.growth(norm_statistic, n), arithmetic.quotient(norm_statistic));
     const double parts =
         weight * (square_phi * sums.square + mean.any * (2 * mu + mean.any) + joined(u_mean, u_mean) * reach * reach);
-    const double shift = parts * (1 + u) + u * upper_square + flushed;
+    const double shift = parts * (1 + joined(u, u)) + joined(u, u) * upper_square + flushed;
     range.fall = std::max(range.fall, input_fall + shift);
     range.rise = std::max(range.rise, input_rise + shift);
   }

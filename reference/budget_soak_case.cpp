@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/budget_soak_case.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "reference/sample_case.hpp"
+
+namespace qkcts {
+namespace {
+
+class Random {  // SplitMix64
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t bits() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+  double sign() { return (bits() >> 63) != 0 ? 1.0 : -1.0; }
+  // About normal: sum of uniform numbers.
+  double normal() { return 2 * (unit() + unit() + unit() - 1.5); }
+
+ private:
+  std::uint64_t state_;
+};
+
+// Writes value(i) into the tensor, rounded to its format and kept finite.
+template <typename Value>
+void fill(Case& c, Input input, Value value) {
+  Tensor tensor = c.inputs.at(input);
+  const Format format = c.inputs.format;
+  const double largest = parameters(format).largest / 4;
+  for (std::size_t i = 0; i < tensor.count(); ++i) {
+    double x = value(i);
+    x = x > largest ? largest : (x < -largest ? -largest : x);
+    tensor.set_pattern(i, encode(format, x));
+  }
+  c.inputs.set(input, std::move(tensor));
+}
+
+double accumulator_roundoff(Format format) {
+  return unit_roundoff(accumulator_format(format));
+}
+
+void fill_operands(Case& c, SoakFamily family, Random& random) {
+  const auto head_dim = static_cast<std::size_t>(c.shape.head_dim);
+  const auto k_len = static_cast<std::size_t>(c.shape.k_len);
+  const Format format = c.inputs.format;
+  const double tail = std::sqrt(accumulator_roundoff(format)) * 0.98;
+  const double tau = 1 / std::sqrt(static_cast<double>(head_dim));
+  std::vector<double> direction(head_dim);
+  for (double& x : direction) {
+    x = random.sign() * (0.75 + 0.5 * random.unit());
+  }
+  const auto d = [&](std::size_t i) { return i % head_dim; };
+  const auto token = [&](std::size_t i) { return i / head_dim % k_len; };
+  const auto plain = [&](double size) {
+    fill(c, Input::q, [&](std::size_t) { return size * random.normal(); });
+    fill(c, Input::k, [&](std::size_t) { return size * random.normal(); });
+  };
+  // Scores of a contract without norms follow `level` of the key.
+  const auto levels = [&](auto level) {
+    fill(c, Input::q, [&](std::size_t i) { return direction[d(i)]; });
+    const double unit = tau * static_cast<double>(head_dim);
+    fill(c, Input::k, [&](std::size_t i) { return level(token(i)) / unit / direction[d(i)]; });
+  };
+  switch (family) {
+    case SoakFamily::small:
+      plain(std::ldexp(1.0, -10 - static_cast<int>(random.bits() % 12)));
+      break;
+    case SoakFamily::absorbed_squares:
+      for (const Input input : {Input::q, Input::k}) {
+        fill(c, input,
+             [&](std::size_t i) { return d(i) == 0 ? 1.0 : random.sign() * tail * (0.9 + 0.1 * random.unit()); });
+      }
+      break;
+    case SoakFamily::absorbed_weights: {
+      const double gap = -std::log(accumulator_roundoff(format) * 0.97);
+      levels([&](std::size_t t) { return t == 0 ? gap : 0.02 * random.unit(); });
+      break;
+    }
+    case SoakFamily::ascending:
+      levels([&](std::size_t t) { return (0.02 + 0.05 * random.unit()) * static_cast<double>(t); });
+      break;
+    case SoakFamily::cancelling:
+      plain(1);
+      fill(c, Input::k, [&](std::size_t i) {
+        const double q = c.inputs.at(Input::q).value(d(i) ^ 1u);
+        return (d(i) % 2 == 0 ? q : -q) * (1 + 0x1p-9 * random.normal());
+      });
+      break;
+    case SoakFamily::saturating:
+      plain(8);
+      break;
+    case SoakFamily::large_scores:
+      levels([&](std::size_t) { return 1000 + random.normal(); });
+      break;
+    case SoakFamily::offset:
+      for (const Input input : {Input::q, Input::k}) {
+        fill(c, input, [&](std::size_t) { return 40 + 0.1 * random.normal(); });
+      }
+      break;
+    case SoakFamily::near_underflow:
+      fill(c, Input::q, [&](std::size_t) {
+        return smallest_normal(format) * std::ldexp(random.normal(), static_cast<int>(random.bits() % 6) - 2);
+      });
+      fill(c, Input::k,
+           [&](std::size_t) { return random.normal() * std::ldexp(1.0, static_cast<int>(random.bits() % 9) - 4); });
+      break;
+    default:
+      plain(1);
+  }
+}
+
+void fill_values(Case& c, SoakFamily family, Random& random) {
+  const Format format = c.inputs.format;
+  fill(c, Input::v, [&](std::size_t) {
+    switch (family) {
+      case SoakFamily::storage_bound:
+        return smallest_normal(format) * std::ldexp(random.normal(), static_cast<int>(random.bits() % 8) - 7);
+      case SoakFamily::near_equal_values:
+        return 1 + 0x1p-6 * random.unit();
+      case SoakFamily::near_underflow:
+        return random.normal() * std::ldexp(1.0, parameters(format).emin + static_cast<int>(random.bits() % 4) - 1);
+      default:
+        return random.normal();
+    }
+  });
+}
+
+}  // namespace
+
+std::string_view soak_family_name(SoakFamily family) {
+  constexpr std::array<std::string_view, soak_family_count> names = {
+      "normal",     "small",        "absorbed_squares", "absorbed_weights", "ascending",      "cancelling",
+      "saturating", "large_scores", "offset",           "storage_bound",    "near_underflow", "near_equal_values"};
+  return names.at(static_cast<std::size_t>(family));
+}
+
+Case soak_case(const Contract& contract, Format format, SoakFamily family, const qkcts_shape& shape,
+               std::uint64_t seed) {
+  SampleSpec spec;
+  spec.format = format;
+  spec.shape = shape;
+  spec.seed = seed;
+  Case c = sample_case(contract, spec);
+  c.slug = "soak/" + contract.name + "/" + std::string(soak_family_name(family));
+  Random random(seed * 977 + static_cast<std::uint64_t>(family));
+  fill_operands(c, family, random);
+  fill_values(c, family, random);
+  // A third of the cases with gains near 0, where underflow and cancellation in 1 + w show.
+  for (const Input gain : {Input::q_gain, Input::k_gain}) {
+    if (c.inputs.has(gain) && family == SoakFamily::storage_bound) {
+      fill(c, gain, [&](std::size_t) {
+        return smallest_normal(format) * std::ldexp(random.normal(), static_cast<int>(random.bits() % 10) - 6);
+      });
+    }
+  }
+  return c;
+}
+
+}  // namespace qkcts

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of a profile: one rounding per operation, flushing where it flushes, functions off by K ulp.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "conformance/machine_profile.hpp"
+#include "reference/legal_variant.hpp"
+
+namespace qkcts {
+
+template <typename T>
+class LegalMachine {
+ public:
+  LegalMachine(const Profile& profile, const LegalVariant& variant) : profile_(profile), variant_(variant) {}
+
+  T flush(T x) const {
+    return profile_.flush_to_zero && std::fabs(x) < std::numeric_limits<T>::min() ? std::copysign(T(0), x) : x;
+  }
+  T read(double x) const {
+    const T value = static_cast<T>(x);
+    return profile_.denormals_are_zero && std::fabs(value) < std::numeric_limits<T>::min() ? T(0) : value;
+  }
+  T add(T a, T b) const { return flush(a + b); }
+  T sub(T a, T b) const { return flush(a - b); }
+  T mul(T a, T b) const { return flush(a * b); }
+  T fma(T a, T b, T c) const { return flush(std::fma(a, b, c)); }
+
+  // Functions. `sign` is the direction of the error where the variant lets the caller choose it.
+  T div(T a, T b) const { return off(wide(a) / wide(b), profile_.k_div, sign()); }
+  T sqrt(T a) const { return off(std::sqrt(wide(a)), profile_.k_sqrt, sign()); }
+  T rsqrt(T a) const { return off(1 / std::sqrt(wide(a)), profile_.k_rsqrt, sign()); }
+  T tanh(T a) const { return off(std::tanh(wide(a)), profile_.k_tanh, sign()); }
+  T log(T a) const { return off(std::log(wide(a)), profile_.k_log, sign()); }
+  T log2(T a) const { return off(std::log2(wide(a)), profile_.k_log, sign()); }
+  T exp(T a, int direction) const { return off(std::exp(wide(a)), profile_.k_exp, sign(direction)); }
+  T exp2(T a, int direction) const { return off(std::exp2(wide(a)), profile_.k_exp, sign(direction)); }
+
+  // a / b as the variant divides.
+  T quotient(T a, T b) const {
+    return variant_.quotient == LegalVariant::Quotient::reciprocal ? mul(a, div(T(1), b)) : div(a, b);
+  }
+
+  T store(T x, Format format) const {
+    T stored = static_cast<T>(decode(format, encode(format, static_cast<double>(x))));
+    if (profile_.flush_to_zero && std::fabs(static_cast<double>(stored)) < smallest_normal(format)) {
+      stored = T(0);
+    }
+    return stored;
+  }
+
+  T sum(std::vector<T> terms) const { return sum_range(terms.data(), terms.size()); }
+  T dot(const T* a, const T* b, std::size_t n) const;
+
+  const Profile& profile() const { return profile_; }
+  const LegalVariant& variant() const { return variant_; }
+
+ private:
+  using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+  static Wide wide(T x) { return static_cast<Wide>(x); }
+
+  int sign(int direction = 0) const {
+    switch (variant_.functions) {
+      case LegalVariant::Functions::high:
+        return 1;
+      case LegalVariant::Functions::low:
+        return -1;
+      case LegalVariant::Functions::mixed:
+        ++calls_;
+        return ((calls_ * 0x9e3779b97f4a7c15u) >> 63) != 0 ? 1 : -1;
+      case LegalVariant::Functions::towards:
+        return direction != 0 ? direction : 1;
+      default:
+        return 0;
+    }
+  }
+
+  // The correctly rounded result, or one as far off as K ulp allow: 2(K - 1/2)u and a rounding of u make 2Ku.
+  T off(Wide exact, double ulps, int direction) const {
+    constexpr auto u = static_cast<Wide>(std::numeric_limits<T>::epsilon()) / 2;
+    const Wide moved = exact * (1 + direction * static_cast<Wide>(2 * ulps - 1) * u * Wide(0.9999));
+    T result = static_cast<T>(moved);
+    if (std::fabs(result) < std::numeric_limits<T>::min() && direction != 0 && exact != 0) {
+      result = static_cast<T>(exact + direction * std::floor(static_cast<Wide>(ulps - 0.5)) *
+                                          static_cast<Wide>(std::numeric_limits<T>::denorm_min()));
+    }
+    return flush(result);
+  }
+
+  T sum_range(const T* terms, std::size_t n) const;
+
+  const Profile& profile_;
+  const LegalVariant& variant_;
+  mutable std::uint64_t calls_ = 0;
+};
+
+template <typename T>
+T LegalMachine<T>::sum_range(const T* terms, std::size_t n) const {
+  if (n == 0) {
+    return T(0);
+  }
+  switch (variant_.sum) {
+    case LegalVariant::Sum::reversed: {
+      T sum = terms[n - 1];
+      for (std::size_t i = n - 1; i-- > 0;) {
+        sum = add(sum, terms[i]);
+      }
+      return sum;
+    }
+    case LegalVariant::Sum::pairwise:
+      return n == 1 ? terms[0] : add(sum_range(terms, n / 2), sum_range(terms + n / 2, n - n / 2));
+    case LegalVariant::Sum::lanes8: {
+      T lanes[8] = {};
+      for (std::size_t i = 0; i < n; ++i) {
+        lanes[i % 8] = add(lanes[i % 8], terms[i]);
+      }
+      for (std::size_t width = 4; width > 0; width /= 2) {
+        for (std::size_t i = 0; i < width; ++i) {
+          lanes[i] = add(lanes[i], lanes[i + width]);
+        }
+      }
+      return lanes[0];
+    }
+    default: {
+      T sum = terms[0];
+      for (std::size_t i = 1; i < n; ++i) {
+        sum = add(sum, terms[i]);
+      }
+      return sum;
+    }
+  }
+}
+
+template <typename T>
+T LegalMachine<T>::dot(const T* a, const T* b, std::size_t n) const {
+  if (variant_.sum == LegalVariant::Sum::fused) {
+    T sum = T(0);
+    for (std::size_t i = 0; i < n; ++i) {
+      sum = fma(a[i], b[i], sum);
+    }
+    return sum;
+  }
+  std::vector<T> products(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    products[i] = mul(a[i], b[i]);
+  }
+  return sum_range(products.data(), n);
+}
+
+}  // namespace qkcts
