@@ -83,7 +83,7 @@ void fill_operands(Case& c, SoakFamily family, Random& random) {
       break;
     }
     case SoakFamily::ascending:
-      levels([&](std::size_t t) { return (0.02 + 0.05 * random.unit()) * static_cast<double>(t); });
+      levels([&](std::size_t t) { return (0.02 + 0.05 * random.unit()) * static_cast<double>(t + 1); });
       break;
     case SoakFamily::cancelling:
       plain(1);
