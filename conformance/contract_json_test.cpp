@@ -151,6 +151,33 @@ TEST(ContractJson, RefusesWhatIsNoJson) {
   EXPECT_NE(refusal(std::string("\0", 1)).find("f.json:1:1"), std::string::npos);
 }
 
+// Damaged documents: each is read or refused in one line; nothing else may happen (run with sanitizers, too).
+TEST(ContractJson, DamagedDocumentsAreReadOrRefused) {
+  std::uint64_t state = 1;
+  const auto below = [&state](std::size_t bound) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(state >> 33) % bound;
+  };
+  const std::string whole = parse_json(good, "good").dump();
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string text = whole;
+    for (std::size_t faults = 1 + below(3); faults > 0; --faults) {
+      const std::size_t at = below(text.size());
+      const std::size_t kind = below(4);
+      if (kind == 0) text[at] = static_cast<char>(below(256));
+      if (kind == 1) text.erase(at, 1 + below(5));
+      if (kind == 2) text.insert(at, 1, "{}[],:\"0-e1tfn"[below(14)]);
+      if (kind == 3) text.insert(at, text.substr(below(text.size()), below(40)));
+    }
+    const std::string why = refusal(text);
+    EXPECT_EQ(why.find('\n'), std::string::npos) << why;
+    refused += why == "accepted" ? 0 : 1;
+  }
+  EXPECT_GT(refused, 1500);
+  EXPECT_LT(refused, 2000) << "some damage is harmless, e.g. in a title";
+}
+
 TEST(ContractJson, TheEmptyNormNeedsOneKeyOnly) {
   const std::string text = changed("/q_norm", "{\"kind\": \"none\"}");
   EXPECT_EQ(contract_from_json(text, "x").terms.q_norm.applied, 0U);

@@ -2,6 +2,7 @@
 // C struct -> canonical JSON, its digest, and what tells two contracts apart.
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "conformance/contract.hpp"
 #include "conformance/contract_field.hpp"
@@ -20,8 +21,11 @@ Value load(const qkcts_contract& terms, const ContractField& field) {
 
 Json field_json(const qkcts_contract& terms, const ContractField& field) {
   switch (field.type) {
-    case FieldType::enumeration:
-      return std::string(field.texts[load<std::uint32_t>(terms, field)]);
+    case FieldType::enumeration: {
+      const auto value = load<std::uint32_t>(terms, field);
+      if (value >= field.texts.size()) throw std::invalid_argument(field.path() + " holds no enumerator");
+      return std::string(field.texts[value]);
+    }
     case FieldType::flag:
       return load<std::uint32_t>(terms, field) != 0;
     case FieldType::lanes: {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <set>
+#include <stdexcept>
 
 #include "conformance/clause.hpp"
 #include "conformance/contract.hpp"
@@ -40,6 +42,12 @@ TEST(CanonicalJson, DoesNotChange) {
       R"(section 2"],"title":"Scaled dot-product attention at temperature 1/2"})");
   EXPECT_EQ(contract_digest(shipped_contract("qwen3_rmsnorm")),
             "41024a4b483ea28570fbfad3d237ba4e60095e4e14abf96c4e172d6665df78dc");
+}
+
+TEST(CanonicalJson, RefusesAStructThatHoldsNoEnumerator) {
+  Contract contract = shipped_contract("qwen3_rmsnorm");
+  contract.terms.q_norm.root = 77;
+  EXPECT_THROW(canonical_json(contract), std::invalid_argument);
 }
 
 TEST(ContractDigest, TellsEveryShippedContractApart) {
@@ -147,6 +155,14 @@ TEST(ShippedContracts, UseEveryEnumeratorAndFlag) {
   }
   for (const char* text : {"none", "rms", "layer_norm", "l2", "centered_l2"})
     EXPECT_EQ(seen.count(std::string("q_norm.kind=\"") + text + "\""), 1U) << text;
+}
+
+TEST(ShippedContracts, AreTheFilesOfTheirFolder) {
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(QKCTS_SOURCE_DIR "/conformance/contracts"))
+    files.insert(entry.path().stem());
+  const std::vector<std::string> names = shipped_contracts();
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()), files) << "is one missing in CMakeLists.txt?";
 }
 
 TEST(ShippedContracts, UnknownNamesGetASuggestion) {

@@ -109,7 +109,9 @@ struct CompiledSchema {
 };
 
 const CompiledSchema& compiled(std::string_view name) {
-  static std::map<std::string, CompiledSchema, std::less<>> cache;  // filled once, single-threaded users only
+  static std::mutex mutex;
+  static std::map<std::string, CompiledSchema, std::less<>> cache;  // entries stay where they are
+  const std::lock_guard lock(mutex);
   if (const auto found = cache.find(name); found != cache.end()) return found->second;
   CompiledSchema& entry = cache[std::string(name)];
   entry.text = parse_json(schema_text(name), fmt::format("{}.schema.json", name));
