@@ -20,29 +20,37 @@ class ExponentError {
     u_ = arithmetic.u(softmax_exponent);
     three_u_ = joined(u_, u_, u_);
     slack_ = arithmetic.shift_slack();
-    fixed_ = (1 + rescales) * arithmetic.exp_exponent(softmax_exponential) +
-             (rescales + 4) * arithmetic.sum_lambda(softmax_underflow);
+    exponential_ = arithmetic.exp_exponent(softmax_exponential);
+    flush_ = (rescales + 4) * arithmetic.sum_lambda(softmax_underflow);
     merge_u_ = arithmetic.u(split_merge);
     const double log_n = log_upper(static_cast<double>(row.scores.size()) + 1);
     merge_three_u_ = joined(merge_u_, merge_u_, merge_u_);
     merge_reach_ = log_n + shift;
-    fixed_ += 2 * (arithmetic.log(split_merge) + 3 * merge_u_) * merge_reach_ + arithmetic.exp_exponent(split_merge);
+    merge_fixed_ =
+        2 * (arithmetic.log(split_merge) + 3 * merge_u_) * merge_reach_ + arithmetic.exp_exponent(split_merge);
   }
 
-  double operator()(double score, double error) const {
+  // Roundings of a weight as it enters the row sum, and as it is formed once against the final shift.
+  struct Rounding {
+    double in_sum = 0;
+    double fresh = 0;
+  };
+
+  Rounding operator()(double score, double error) const {
     const double below = std::max(0.0, maximum_ - score) + error + shift_ + 2 * slack_;
     const double size = std::max(std::fabs(score), std::fabs(maximum_)) + error + shift_;
-    const double formed = three_u_ * below + u_ * (std::fabs(score) + error + size) + rescales_ * u_ * size;
+    const double formed = three_u_ * below + u_ * (std::fabs(score) + error + size) + exponential_ + flush_;
+    const double rescaled = rescales_ * (u_ * size + exponential_);
     const double merge_size = std::max(std::fabs(score), std::fabs(lse_)) + error + merge_reach_;
     const double below_lse = std::max(0.0, lse_ - score) + error + merge_reach_;
-    const double merged = merge_three_u_ * (merge_size + below_lse);
-    return (error + formed + merged + fixed_) * (1 + 0x1p-48);
+    const double merged = merge_three_u_ * (merge_size + below_lse) + merge_fixed_;
+    return {(formed + rescaled + merged) * (1 + 0x1p-48), (formed + merged) * (1 + 0x1p-48)};
   }
 
  private:
   double maximum_, shift_, rescales_, lse_;
-  double u_ = 0, three_u_ = 0, slack_ = 0, fixed_ = 0;
-  double merge_u_ = 0, merge_three_u_ = 0, merge_reach_ = 0;
+  double u_ = 0, three_u_ = 0, slack_ = 0, exponential_ = 0, flush_ = 0;
+  double merge_u_ = 0, merge_three_u_ = 0, merge_reach_ = 0, merge_fixed_ = 0;
 };
 
 // Exponent of the largest weight against the shift, in absolute value: errors of scores do not enter, since shift and
@@ -81,10 +89,15 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
   w.probability.resize(n);
   w.grown.resize(n);
   w.moved.resize(n);
+  w.own.resize(n);
+  w.apart.resize(n);
   double shrunk = 0;
   double others = 0;  // grown weights of all but the largest key
   for (std::size_t j = 0; j < n; ++j) {
-    const double t = exponent_error(row.scores[j], row.errors[j]);
+    const ExponentError::Rounding rounding = exponent_error(row.scores[j], row.errors[j]);
+    const double t = row.errors[j] + rounding.in_sum;
+    w.own[j] = row.errors[j] + rounding.fresh;
+    w.apart[j] = rounding.in_sum + rounding.fresh;
     w.exponent = std::max(w.exponent, t);
     const double e = expm1_upper(std::min(t, largest_exponent));
     const double p = std::max(row.probabilities[j], 0x1p-1022);
@@ -124,7 +137,9 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
   w.sum_inverse = joined(inverse, w.rescale, lost / (1 - lost));
 
   // Weights as stored: relative, and a subnormal quantum each, but never more than the weight itself.
-  w.store_flush = arithmetic.weight_lambda(probability_storage) * w.reach / w.least_sum;
+  // Shifts only rise, so that rescaling does not enlarge what was lost (but for its own roundings).
+  w.store_flush =
+      arithmetic.weight_lambda(probability_storage) * exp_upper(edge - arithmetic.shift_slack()) / w.least_sum;
   double stored = arithmetic.weight_roundoff(probability_storage);
   for (std::size_t j = 0; j < n && w.store_flush > 0; ++j) {
     stored += std::min(w.store_flush, w.grown[j] / w.shrunk_sum);
@@ -132,9 +147,11 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
   w.stored_inverse = stored < 0.5 ? stored / (1 - stored) : 4 * w.n * w.reach * w.reach;
 
   const double merge_u = arithmetic.u(split_merge);
-  w.merge_exponent = 3 * merge_u * (std::fabs(row.lse) + w.shift) * (1 + 8 * merge_u) +
-                     (arithmetic.log(split_merge) + 8 * merge_u) * (log_upper(w.n + 1) + w.shift) +
-                     2 * arithmetic.exp_exponent(split_merge);
+  const double merge_size = merge_u * (std::fabs(row.lse) + w.shift) * (1 + 8 * merge_u);
+  w.merged_lse = 2 * merge_size + (arithmetic.log(split_merge) + 8 * merge_u) * (log_upper(w.n + 1) + w.shift) +
+                 2 * arithmetic.exp_exponent(split_merge);
+  w.merged_output = w.merged_lse + merge_size;
+  w.merged_probability = w.merged_lse + 4 * merge_size;
   return w;
 }
 
@@ -144,7 +161,7 @@ std::vector<double> probability_errors(const RowWeights& w, const BudgetArithmet
   const double u = arithmetic.u(softmax_quotient);
   const double u_p = arithmetic.weight_roundoff(probability_storage);
   const double factor = joined(w.sum_inverse, w.rescale, arithmetic.quotient(softmax_quotient), u, w.stored_inverse,
-                               u_p, expm1_upper(w.merge_exponent));
+                               u_p, expm1_upper(w.merged_probability));
   const double flush = (w.weight_flush + w.store_flush) * (1 + w.sum_inverse) * (1 + w.stored_inverse) +
                        arithmetic.lambda(softmax_underflow);
   // Sums over all keys but one: of the largest key they are made apart, where the subtraction would cancel.
@@ -170,13 +187,20 @@ std::vector<double> probability_errors(const RowWeights& w, const BudgetArithmet
       others_grown = std::max(0.0, grown - p * e) + w.moved[top];
       others = 1 - p;
     }
-    double first = std::max(p, others);
+    // A weight may exceed the row sum only by what sets it apart from its own share of that sum.
+    const double split = expm1_upper(w.apart[j]);
+    double first = std::max(p, others + split);
     if (!w.unbounded) {
-      // The two corners: this weight up and all others down, and the reverse.
-      const double up = p * (e * others + others_fallen) / (w.shrunk_sum + p * (e + f));
-      const double down = p * (f * others + others_grown) / (1 - p * f + others_grown);
+      // The two corners: this weight up and all others down, and the reverse. The weight in the row sum and the one
+      // above it share the error of the score, not their roundings.
+      const double raised = expm1_upper(w.own[j]);
+      const double lowered = raised / (1 + raised);
+      const double gap = p * split / (1 + split);
+      const double kept = std::max(0.0, (1 + raised) / (1 + split) - 1 / (1 + e));
+      const double up = p * (raised * others + gap * (1 + raised) + others_fallen) / (w.shrunk_sum + p * kept);
+      const double down = p * (lowered * others + gap * (1 + e) + others_grown) / (1 - p * f + others_grown);
       // Where e > 1, sums over the other keys may drown in the own part: p itself bounds the fall.
-      first = std::max(std::min(up, others), e < 1 ? std::min(down, p) : p);
+      first = std::max(std::min(up, others + split), e < 1 ? std::min(down, p) : p);
     }
     first = sum_upper(first, 4 * w.n + 32);
     errors[j] = sum_upper(first + (p + first) * factor + flush, 32);
@@ -203,8 +227,7 @@ double lse_error(const RowWeights& w, double lse, const BudgetArithmetic& arithm
   const double size = w.log_sum + first + w.shift + log_upper(w.reach);
   return sum_upper(first + summed + (arithmetic.log(logarithm) + 2 * u) * (size + summed) +
                        3 * u * (std::fabs(lse) + first + summed) * (1 + 4 * u) +
-                       u * (std::fabs(w.max_score) + w.shift) + w.merge_exponent +
-                       4 * arithmetic.lambda(softmax_underflow),
+                       u * (std::fabs(w.max_score) + w.shift) + w.merged_lse + 4 * arithmetic.lambda(softmax_underflow),
                    64);
 }
 

@@ -25,6 +25,8 @@ struct RowWeights {
   std::vector<double> probability;  // p_j, at least 2^-1022
   std::vector<double> grown;        // p_j e^(t_j)
   std::vector<double> moved;        // p_j (e^(t_j) - 1)
+  std::vector<double> own;          // D_j and roundings of a weight that is formed once more for its probability
+  std::vector<double> apart;        // roundings of both: how far that weight may be from the one in the row sum
   double n = 0;
   double shrunk_sum = 1;      // beta = sum p_j e^(-t_j), from below
   double sum_rise = 0;        // computed row sum / sum of the computed weights - 1, at most
@@ -35,11 +37,15 @@ struct RowWeights {
   double store_flush = 0;     // likewise by its storage
   double least_sum = 1;       // of the row, in units of its shift
   double reach = 1;           // largest weight, in those units
-  double merge_exponent = 0;  // gamma: a factor e^(+-gamma) that a merge through log-sum-exps leaves
-  double rescales = 0;        // R
-  double exponent = 0;        // largest t_j
-  double log_sum = 0;         // ln l >= 0
-  double shift = 0;           // T: shift against exact row maximum
+  // A factor e^(+-gamma) that a merge through log-sum-exps leaves: of the log-sum-exp itself, of the output, and of
+  // probabilities that are formed as e^(s - L).
+  double merged_lse = 0;
+  double merged_output = 0;
+  double merged_probability = 0;
+  double rescales = 0;  // R
+  double exponent = 0;  // largest t_j
+  double log_sum = 0;   // ln l >= 0
+  double shift = 0;     // T: shift against exact row maximum
   double max_score = 0;
   bool unbounded = false;  // t_j so large that nothing is known of the weights: hull only
   bool domain = false;     // weights or scores may overflow: nothing is judged

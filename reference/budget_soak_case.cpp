@@ -82,6 +82,11 @@ void fill_operands(Case& c, SoakFamily family, Random& random) {
       levels([&](std::size_t t) { return t == 0 ? gap : 0.02 * random.unit(); });
       break;
     }
+    case SoakFamily::stored_weights: {
+      const double weight = (1 + unit_roundoff(format) * 1.03) * (random.sign() > 0 ? 0.5 : 0.25);
+      levels([&](std::size_t t) { return 0.5 + (t == 0 ? 0 : std::log(weight)); });
+      break;
+    }
     case SoakFamily::ascending:
       levels([&](std::size_t t) { return (0.02 + 0.05 * random.unit()) * static_cast<double>(t + 1); });
       break;
@@ -117,10 +122,14 @@ void fill_operands(Case& c, SoakFamily family, Random& random) {
 
 void fill_values(Case& c, SoakFamily family, Random& random) {
   const Format format = c.inputs.format;
-  fill(c, Input::v, [&](std::size_t) {
+  const auto length = static_cast<std::size_t>(c.shape.v_head_dim);
+  const auto values = static_cast<std::size_t>(c.shape.k_len);
+  fill(c, Input::v, [&](std::size_t i) {
     switch (family) {
       case SoakFamily::storage_bound:
         return smallest_normal(format) * std::ldexp(random.normal(), static_cast<int>(random.bits() % 8) - 7);
+      case SoakFamily::stored_weights:
+        return i < length ? 1.0 : (i / length < values / 2 ? -1.0 : -1.0 + 0.1 * random.unit());
       case SoakFamily::near_equal_values:
         return 1 + 0x1p-6 * random.unit();
       case SoakFamily::near_underflow:
@@ -135,8 +144,9 @@ void fill_values(Case& c, SoakFamily family, Random& random) {
 
 std::string_view soak_family_name(SoakFamily family) {
   constexpr std::array<std::string_view, soak_family_count> names = {
-      "normal",     "small",        "absorbed_squares", "absorbed_weights", "ascending",      "cancelling",
-      "saturating", "large_scores", "offset",           "storage_bound",    "near_underflow", "near_equal_values"};
+      "normal",        "small",          "absorbed_squares", "absorbed_weights", "stored_weights",
+      "ascending",     "cancelling",     "saturating",       "large_scores",     "offset",
+      "storage_bound", "near_underflow", "near_equal_values"};
   return names.at(static_cast<std::size_t>(family));
 }
 

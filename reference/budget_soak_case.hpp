@@ -15,6 +15,7 @@ enum class SoakFamily : std::uint8_t {
   small,             // where the epsilon of a norm decides
   absorbed_squares,  // one large element; the square of any other is half an ulp of its square
   absorbed_weights,  // one key far above; the weight of any other is half an ulp of the row sum
+  stored_weights,    // weights half way between two numbers of the storage format
   ascending,         // every key is a new row maximum
   cancelling,        // scores are small differences of large products
   saturating,        // scores of hundreds
@@ -24,7 +25,7 @@ enum class SoakFamily : std::uint8_t {
   near_underflow,    // intermediate results around the smallest normal number
   near_equal_values  // v nearly constant
 };
-constexpr int soak_family_count = 12;
+constexpr int soak_family_count = 13;
 std::string_view soak_family_name(SoakFamily family);
 
 Case soak_case(const Contract& contract, Format format, SoakFamily family, const qkcts_shape& shape,
