@@ -83,36 +83,48 @@ void add_product(mp_limb_t* acc, const mp_limb_t* a, int la, const mp_limb_t* b,
   acc[la + lb] += mpn_add_n(acc, acc, product.data(), la + lb);
 }
 
-void add_product_2x1(mp_limb_t* acc, const mp_limb_t* a, const mp_limb_t* b) {
-  const Wide low = static_cast<Wide>(a[0]) * b[0];
-  const Wide high = static_cast<Wide>(a[1]) * b[0] + static_cast<mp_limb_t>(low >> limb_bits);
-  Wide sum = static_cast<Wide>(acc[0]) + static_cast<mp_limb_t>(low);
-  acc[0] = static_cast<mp_limb_t>(sum);
-  sum = static_cast<Wide>(acc[1]) + static_cast<mp_limb_t>(high) + static_cast<mp_limb_t>(sum >> limb_bits);
-  acc[1] = static_cast<mp_limb_t>(sum);
-  sum =
-      static_cast<Wide>(acc[2]) + static_cast<mp_limb_t>(high >> limb_bits) + static_cast<mp_limb_t>(sum >> limb_bits);
-  acc[2] = static_cast<mp_limb_t>(sum);
-  acc[3] += static_cast<mp_limb_t>(sum >> limb_bits);
+mp_limb_t low_half(Wide x) {
+  return static_cast<mp_limb_t>(x);
+}
+mp_limb_t high_half(Wide x) {
+  return static_cast<mp_limb_t>(x >> limb_bits);
 }
 
-void add_product_2x2(mp_limb_t* acc, const mp_limb_t* a, const mp_limb_t* b) {
-  const Wide p00 = static_cast<Wide>(a[0]) * b[0];
-  const Wide p01 = static_cast<Wide>(a[0]) * b[1];
-  const Wide p10 = static_cast<Wide>(a[1]) * b[0];
-  const Wide p11 = static_cast<Wide>(a[1]) * b[1];
-  const Wide middle = (p00 >> limb_bits) + static_cast<mp_limb_t>(p01) + static_cast<mp_limb_t>(p10);
-  const Wide high = p11 + (p01 >> limb_bits) + (p10 >> limb_bits) + (middle >> limb_bits);
-  Wide sum = static_cast<Wide>(acc[0]) + static_cast<mp_limb_t>(p00);
-  acc[0] = static_cast<mp_limb_t>(sum);
-  sum = static_cast<Wide>(acc[1]) + static_cast<mp_limb_t>(middle) + static_cast<mp_limb_t>(sum >> limb_bits);
-  acc[1] = static_cast<mp_limb_t>(sum);
-  sum = static_cast<Wide>(acc[2]) + static_cast<mp_limb_t>(high) + static_cast<mp_limb_t>(sum >> limb_bits);
-  acc[2] = static_cast<mp_limb_t>(sum);
-  sum =
-      static_cast<Wide>(acc[3]) + static_cast<mp_limb_t>(high >> limb_bits) + static_cast<mp_limb_t>(sum >> limb_bits);
-  acc[3] = static_cast<mp_limb_t>(sum);
-  acc[4] += static_cast<mp_limb_t>(sum >> limb_bits);
+// The common sizes. Partial products are added by the weight of their halves in columns of 128 bits, so that no carry
+// runs from column to column until the end; a column holds more than 2^60 of them.
+template <int YLimbs>
+void add_products(mp_limb_t* sums, std::size_t count, const mp_limb_t* x, const std::uint8_t* x_negative,
+                  const mp_limb_t* y, const std::uint8_t* y_negative, const std::uint32_t* picks) {
+  constexpr int total = 2 + YLimbs + 1;
+  Wide columns[2][4] = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t j = picks == nullptr ? i : picks[i];
+    const mp_limb_t* a = x + 2 * i;
+    const mp_limb_t* b = y + YLimbs * j;
+    Wide* column = columns[x_negative[i] ^ y_negative[j]];
+    const Wide p00 = static_cast<Wide>(a[0]) * b[0];
+    const Wide p10 = static_cast<Wide>(a[1]) * b[0];
+    column[0] += low_half(p00);
+    if constexpr (YLimbs == 1) {
+      column[1] += static_cast<Wide>(high_half(p00)) + low_half(p10);
+      column[2] += high_half(p10);
+    } else {
+      const Wide p01 = static_cast<Wide>(a[0]) * b[1];
+      const Wide p11 = static_cast<Wide>(a[1]) * b[1];
+      column[1] += static_cast<Wide>(high_half(p00)) + low_half(p10) + low_half(p01);
+      column[2] += static_cast<Wide>(high_half(p10)) + high_half(p01) + low_half(p11);
+      column[3] += high_half(p11);
+    }
+  }
+  for (const auto& column : columns) {
+    Wide carry = 0;
+    for (int limb = 0; limb < total; ++limb) {
+      if (limb < 4) carry += column[limb];
+      sums[limb] = low_half(carry);
+      carry >>= limb_bits;
+    }
+    sums += total;
+  }
 }
 
 }  // namespace
@@ -187,7 +199,6 @@ void ScaledVector::assign(std::span<const double> entries, int limbs) {
 
 void set_dot_ends(mpfr_ptr left, mpfr_ptr right, const ScaledVector& x, const ScaledVector& y,
                   std::span<const std::uint32_t> picks) {
-  const bool swapped = x.limbs_ < y.limbs_;
   const int lx = x.limbs_;
   const int ly = y.limbs_;
   const int total = lx + ly + 1;
@@ -195,19 +206,21 @@ void set_dot_ends(mpfr_ptr left, mpfr_ptr right, const ScaledVector& x, const Sc
   std::array<mp_limb_t, 2 * (2 * most_limbs + 1)> sums;
   std::fill_n(sums.data(), 2 * total, mp_limb_t{0});
   const std::size_t count = x.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t j = picks.empty() ? i : picks[i];
-    const mp_limb_t* a = x.magnitudes_.data() + i * static_cast<std::size_t>(lx);
-    const mp_limb_t* b = y.magnitudes_.data() + j * static_cast<std::size_t>(ly);
-    mp_limb_t* acc = sums.data() + (x.negative_[i] ^ y.negative_[j]) * total;
-    if (lx == 2 && ly == 2) {
-      add_product_2x2(acc, a, b);
-    } else if (lx == 2 && ly == 1) {
-      add_product_2x1(acc, a, b);
-    } else if (swapped) {
-      add_product(acc, b, ly, a, lx);
-    } else {
-      add_product(acc, a, lx, b, ly);
+  const std::uint32_t* pick = picks.empty() ? nullptr : picks.data();
+  if (lx == 2 && ly <= 2) {
+    const auto add = ly == 1 ? add_products<1> : add_products<2>;
+    add(sums.data(), count, x.magnitudes_.data(), x.negative_.data(), y.magnitudes_.data(), y.negative_.data(), pick);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t j = pick == nullptr ? i : pick[i];
+      const mp_limb_t* a = x.magnitudes_.data() + i * static_cast<std::size_t>(lx);
+      const mp_limb_t* b = y.magnitudes_.data() + j * static_cast<std::size_t>(ly);
+      mp_limb_t* acc = sums.data() + (x.negative_[i] ^ y.negative_[j]) * total;
+      if (lx >= ly) {
+        add_product(acc, a, lx, b, ly);
+      } else {
+        add_product(acc, b, ly, a, lx);
+      }
     }
   }
 

@@ -31,19 +31,31 @@ constexpr std::size_t level_count = level_digits.size();
 
 using RealView = mpfr_srcptr;  // borrowed end of an enclosure
 
-// An owned MPFR number of a chosen precision.
+// An owned MPFR number of a chosen precision; up to 256 bits it needs no allocation.
 class Real {
  public:
-  explicit Real(long bits) { mpfr_init2(value_, bits); }
+  explicit Real(long bits) : allocated_(bits > GMP_NUMB_BITS * static_cast<long>(inline_limbs)) {
+    if (allocated_) {
+      mpfr_init2(value_, bits);
+    } else {
+      mpfr_custom_init(limbs_, bits);
+      mpfr_custom_init_set(value_, MPFR_ZERO_KIND, 0, bits, limbs_);
+    }
+  }
   Real(long bits, double x) : Real(bits) { mpfr_set_d(value_, x, MPFR_RNDN); }
   Real(const Real& other) : Real(mpfr_get_prec(other.value_)) { mpfr_set(value_, other.value_, MPFR_RNDN); }
   Real& operator=(const Real&) = delete;
-  ~Real() { mpfr_clear(value_); }
+  ~Real() {
+    if (allocated_) mpfr_clear(value_);
+  }
 
   mpfr_ptr get() { return value_; }
   mpfr_srcptr get() const { return value_; }
 
  private:
+  static constexpr std::size_t inline_limbs = 4;
+  bool allocated_;
+  mp_limb_t limbs_[inline_limbs];
   mpfr_t value_;
 };
 
@@ -95,6 +107,17 @@ Enclosure<Digits> sqrt_of_nonnegative(Enclosure<Digits> x) {
   return x;
 }
 
+// x = max(x, |y|).
+template <unsigned Digits>
+void raise_to_magnitude(Enclosure<Digits>& x, const Enclosure<Digits>& y) {
+  const bool negative = mpfr_sgn(upper(y)) < 0;
+  const bool straddles = mpfr_sgn(lower(y)) < 0 && !negative;
+  const RealView least = negative ? upper(y) : lower(y);
+  if (!straddles && mpfr_cmpabs(least, lower(x)) > 0) mpfr_abs(&raw(x)->left, least, MPFR_RNDD);
+  for (const RealView end : {lower(y), upper(y)})
+    if (mpfr_cmpabs(end, upper(x)) > 0) mpfr_abs(&raw(x)->right, end, MPFR_RNDU);
+}
+
 template <unsigned Digits>
 Enclosure<Digits> maximum(const Enclosure<Digits>& x, const Enclosure<Digits>& y) {
   Enclosure<Digits> result;
@@ -123,8 +146,8 @@ template <unsigned Digits>
 void set_exp(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
   mpfr_ptr left = &raw(result)->left;
   mpfr_ptr right = &raw(result)->right;
-  Enclosure<Digits> width;
-  mpfr_ptr w = &raw(width)->left;
+  Real width(64);
+  mpfr_ptr w = width.get();
   mpfr_sub(w, upper(x), lower(x), MPFR_RNDU);
   if (!(mpfr_cmp_ui(w, 1) <= 0)) {
     mpfi_exp(raw(result), raw(x));
@@ -144,8 +167,8 @@ template <unsigned Digits>
 void set_tanh(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
   mpfr_ptr left = &raw(result)->left;
   mpfr_ptr right = &raw(result)->right;
-  Enclosure<Digits> width;
-  mpfr_ptr w = &raw(width)->left;
+  Real width(64);
+  mpfr_ptr w = width.get();
   mpfr_sub(w, upper(x), lower(x), MPFR_RNDU);
   const bool inexact = mpfr_tanh(left, lower(x), MPFR_RNDD) != 0;
   mpfr_set(right, left, MPFR_RNDU);

@@ -68,6 +68,19 @@ TEST(Real, RootOfASumOfSquaresNeverBelowZero) {
   EXPECT_GE(mpfr_get_d(upper(result), MPFR_RNDD), 0x1p-50 * 0.999);
 }
 
+TEST(Real, LargestMagnitude) {
+  Enclosure<38> largest(0);
+  raise_to_magnitude(largest, around(-0x1p-100, 0x1p-99));  // straddles 0: says nothing from below
+  EXPECT_EQ(mpfr_sgn(lower(largest)), 0);
+  EXPECT_EQ(mpfr_get_d(upper(largest), MPFR_RNDN), 0x1p-100);
+  raise_to_magnitude(largest, around(-3, 0.5));
+  EXPECT_EQ(mpfr_get_d(lower(largest), MPFR_RNDN), 2.5);
+  EXPECT_EQ(mpfr_get_d(upper(largest), MPFR_RNDN), 3.0);
+  raise_to_magnitude(largest, around(2.75, 0.125));
+  EXPECT_EQ(mpfr_get_d(lower(largest), MPFR_RNDN), 2.75);
+  EXPECT_EQ(mpfr_get_d(upper(largest), MPFR_RNDN), 3.0);
+}
+
 TEST(Real, RationalsAreEnclosed) {
   const Rational third = Rational(1) / Rational(3);
   const Enclosure<38> x = enclosure_of<38>(third);

@@ -34,7 +34,8 @@ double round_to_format(RealView x, Format format) {
   const double sign = mpfr_signbit(x) != 0 ? -1.0 : 1.0;
   if (mpfr_zero_p(x)) return sign * 0.0;
   if (mpfr_inf_p(x)) return sign * std::numeric_limits<double>::infinity();
-  const long e = mpfr_get_exp(x) - 1;  // floor(log2 |x|)
+  if (format == Format::binary64) return mpfr_get_d(x, MPFR_RNDN);  // MPFR's own, with gradual underflow
+  const long e = mpfr_get_exp(x) - 1;                               // floor(log2 |x|)
   const long bits = f.precision - std::max<long>(0, f.emin - e);
   if (bits < 0) return sign * 0.0;  // |x| < half the smallest subnormal
   if (bits == 0) {                  // from half of it up to all of it: a tie if it is exactly half, and 0 is even

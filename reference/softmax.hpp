@@ -28,9 +28,7 @@ void set_softmax(SoftmaxRow<Digits>& row, std::span<const Enclosure<Digits>* con
   row.score_max = Number(0);
   for (std::size_t j = 0; j < seen.size(); ++j) {
     if (mpfr_greater_p(lower(*seen[j]), lower(*seen[row.largest]))) row.largest = j;
-    Number magnitude;
-    mpfi_abs(raw(magnitude), raw(*seen[j]));
-    row.score_max = maximum(row.score_max, magnitude);
+    raise_to_magnitude(row.score_max, *seen[j]);
   }
   const RealView m = lower(*seen[row.largest]);
 
@@ -43,7 +41,7 @@ void set_softmax(SoftmaxRow<Digits>& row, std::span<const Enclosure<Digits>* con
     mpfi_sub_fr(raw(x), raw(*seen[j]), m);
     set_exp(row.exponentials[j], x);
     row.sum += row.exponentials[j];
-    largest = maximum(largest, row.exponentials[j]);
+    raise_to_magnitude(largest, row.exponentials[j]);
     mpfi_mul(raw(x), raw(x), raw(row.exponentials[j]));
     weighted += x;
   }
