@@ -41,12 +41,13 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", QKCTS_VERSION);
   qkcts::cli::Command command;
   qkcts::cli::add_contract(app, command);
-  qkcts::cli::add_run(app, command);
-#ifdef QKCTS_CLI_VECTORS
   qkcts::cli::add_generate(app, command);
   qkcts::cli::add_verify(app, command);
   qkcts::cli::add_inspect(app, command);
-#endif
+  qkcts::cli::add_adapters(app, command);
+  qkcts::cli::add_describe(app, command);
+  qkcts::cli::add_run(app, command);
+  qkcts::cli::add_explain(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

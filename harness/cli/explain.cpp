@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole budget of one element, recomputed from the inputs: the answer to whoever doubts a verdict.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "conformance/budget.hpp"
+#include "conformance/clause.hpp"
+#include "harness/cli/arguments.hpp"
+#include "harness/cli/commands.hpp"
+#include "harness/coordinates.hpp"
+#include "harness/value_text.hpp"
+#include "reference/attention.hpp"
+#include "vectors/corpus_reader.hpp"
+#include "vectors/untrusted_file.hpp"
+
+namespace qkcts::cli {
+namespace {
+
+struct ExplainArguments {
+  std::string corpus, slug, stage, index, profile;
+};
+
+struct Element {
+  qkcts_stage stage;
+  ElementPlace place;
+  std::size_t stored = 0;  // index among the stored elements of the stage
+};
+
+Element find_element(const GoldenCase& golden, const ExplainArguments& given) {
+  Element element{stage_from_text(given.stage), {}, 0};
+  const GoldenStage& stage = golden.stages[element.stage];
+  if (!stage.present) throw InputError(fmt::format("{}: has no stage {}", given.slug, given.stage));
+  element.place = place_from_text(element.stage, golden.input.shape, given.index);
+  const std::vector<std::uint32_t>& rows = stage.values.rows;
+  const auto row = std::lower_bound(rows.begin(), rows.end(), element.place.row);
+  if (row == rows.end() || *row != element.place.row) {
+    throw InputError(fmt::format("{}: row {} of {} is not stored; rows {} are", given.slug, element.place.row,
+                                 given.stage, fmt::join(rows, " ")));
+  }
+  const auto length = static_cast<std::size_t>(row_length(element.stage, golden.input.shape));
+  element.stored = static_cast<std::size_t>(row - rows.begin()) * length + element.place.column;
+  return element;
+}
+
+std::size_t profile_index(const GoldenCase& golden, const std::string& name) {
+  if (name.empty()) return 0;
+  const auto found = std::find(golden.profiles.begin(), golden.profiles.end(), name);
+  if (found != golden.profiles.end()) return static_cast<std::size_t>(found - golden.profiles.begin());
+  throw InputError(fmt::format("{}: holds no budgets for profile '{}'; it has: {}", golden.input.slug, name,
+                               fmt::join(golden.profiles, ", ")));
+}
+
+std::string_view trust_text(Trust trust) {
+  switch (trust) {
+    case Trust::judged:
+      return "judged: beyond Delta it fails";
+    case Trust::mistrusted:
+      return "mistrusted: Delta reaches the value itself; it can fail, it is never a pass";
+    case Trust::domain:
+      return "domain: an intermediate may overflow legally; not judged";
+  }
+  return {};
+}
+
+std::string_view rule_text(ElementRule rule) {
+  switch (rule) {
+    case ElementRule::budget:
+      return "by class, then |got - exact| <= Delta";
+    case ElementRule::budget_exact:
+      return "by class, then |got - exact| <= Delta; an exact-case rule gave the value";
+    case ElementRule::exact_clause:
+      return "exact clause: the contract fixes the value, Delta does not apply";
+    case ElementRule::hidden:
+      return "hidden position: not judged, or only as an admissible sentinel";
+  }
+  return {};
+}
+
+// The growth of Delta as the terms are switched on in a fixed order. Formulas are no plain sums, so a term's share
+// depends on the order; the total does not.
+void print_terms(const GoldenCase& golden, const ReferenceResult& reference, const StageRows& rows,
+                 const Profile& profile, const Element& element, double unit) {
+  const auto delta = [&](TermSet terms) {
+    const auto budgets = stage_budgets(golden.input, reference.exact, rows, profile, terms);
+    return static_cast<double>(budgets[element.stage].delta[element.place.column]);
+  };
+  fmt::print("\n{:<10}{:>12}{:>11}{:>12}  {}\n", "term", "adds", "ulp", "Delta so far", "what it is (docs/budgets.md)");
+  double before = delta(0);
+  if (before != 0)
+    fmt::print("{:<10}{:>12.3e}{:>11}{:>12.3e}  {}\n", "-", before, short_text(before / unit), before, "always");
+  TermSet terms = 0;
+  int silent = 0;
+  for (const BudgetTerm term : budget_terms()) {
+    terms |= TermSet{1} << static_cast<std::uint32_t>(term);
+    const double after = delta(terms);
+    if (after == before) {
+      ++silent;
+      continue;
+    }
+    fmt::print("{:<10}{:>12.3e}{:>11}{:>12.3e}  {}\n", budget_term_id(term), after - before,
+               short_text((after - before) / unit), after, budget_term_title(term));
+    before = after;
+  }
+  fmt::print("{} further terms add nothing here.\n", silent);
+}
+
+int explain(const ExplainArguments& given) {
+  check_untrusted_corpus(given.corpus);
+  const GoldenCase golden = CorpusReader(given.corpus).read(given.slug);
+  const Element element = find_element(golden, given);
+  const std::size_t chosen = profile_index(golden, given.profile);
+  const Profile profile = shipped_profile(golden.profiles[chosen]);
+  const GoldenStage& stored = golden.stages[element.stage];
+
+  StageRows rows;
+  rows[element.stage] = {element.place.row};
+  const ReferenceResult reference = evaluate(golden.input, rows);
+  const ProvenStage& proven = reference.stages[element.stage];
+  const std::size_t column = element.place.column;
+  const StoredValue exact = {proven.hi[column], proven.lo[column]};
+  const Format format = stage_format(element.stage, golden.input.inputs.format);
+  const auto budgets = stage_budgets(golden.input, reference.exact, rows, profile);
+  const float delta = budgets[element.stage].delta[column];
+  const double unit = std::isfinite(exact.hi) ? ulp(format, exact.hi) : 1;
+  const bool same = proven.expected[column] == stored.values.expected[element.stored] &&
+                    proven.lo[column] == stored.values.lo[element.stored] &&
+                    (exact.hi == stored.values.hi[element.stored] || std::isnan(exact.hi)) &&
+                    delta == stored.budgets[chosen].delta[element.stored];
+
+  fmt::print("{}  {}\n", given.slug, golden.description);
+  fmt::print("contract {} ({}), stage {}, clause {} ({})\n", golden.input.contract.name, golden.input.contract.title,
+             given.stage, stage_clause(element.stage), clause_anchor(stage_clause(element.stage)));
+  fmt::print("element {}[{}], row {}, profile {}: {}\n\n", given.stage,
+             coordinate_text(element.stage, golden.input.shape, element.place), element.place.row, profile.name,
+             profile.title);
+  fmt::print("exact     {}\n          = {:a} {:+d}/256 ulp64 (known to 2^-9 ulp64)\n", exact_text(exact), exact.hi,
+             exact.lo);
+  fmt::print("rounded   {} ({}) in {}\n", bits_text(format, proven.expected[column]),
+             decimal_text(format, decode(format, proven.expected[column])), parameters(format).name);
+  fmt::print("Delta     {:.6e} = {:a}, {} ulp of the exact value\n", delta, delta,
+             short_text(static_cast<double>(delta) / unit));
+  fmt::print("rule      {}\ntrust     {}\n", rule_text(proven.rule[column]),
+             trust_text(budgets[element.stage].trust[column]));
+  fmt::print("corpus    {}\n", same ? "holds these same bits" : "HOLDS OTHER BITS than this program computes");
+  print_terms(golden, reference, rows, profile, element, unit);
+  return same ? 0 : 1;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Command& command) {
+  CLI::App* const sub =
+      app.add_subcommand("explain", "The exact value and the whole budget of one element, term by term");
+  auto given = std::make_shared<ExplainArguments>();
+  sub->add_option("FILE", given->corpus, "Corpus (.h5)")->required();
+  sub->add_option("CASE", given->slug, "Name of the case")->required();
+  sub->add_option("STAGE", given->stage, "q_norm, k_norm, ..., output")->required();
+  sub->add_option("INDEX", given->index, "One index per axis of the stage, e.g. 0,5,17,92")->required();
+  sub->add_option("--profile", given->profile, "Machine profile (default: the first of the case)");
+  sub->footer(
+      "Example: qkcts explain core.h5 qwen3_rmsnorm/gaussian/binary32_1x16x8x17x17x128x128 q_norm 0,5,16,92\n"
+      "Exit code: 1 if the file holds other bits than are recomputed");
+  sub->callback([given, &command] { command = [given] { return explain(*given); }; });
+}
+
+}  // namespace qkcts::cli
