@@ -226,6 +226,20 @@ TEST(Attention, StatisticsOfAUniformRow) {
   EXPECT_EQ(result.statistics.score_max[0], 0.0);
 }
 
+// A zero query under eps > 0: all scores are exactly 0, whatever the keys; needs no more than the first precision.
+TEST(Attention, ZeroQueryGivesTheMean) {
+  for (const char* name : {"qwen3_rmsnorm", "henry2020_l2", "flax_qk_layernorm", "rmsnorm_softcap"}) {
+    SampleSpec spec;
+    spec.shape = {1, 2, 1, 3, 4, 8, 3};
+    Case c = sample_case(shipped_contract(name), spec);
+    set_values(c, Input::q, std::vector<double>(c.inputs.at(Input::q).count(), 0.0));
+    const ReferenceResult result = evaluate(c, every_row(c));
+    for (const double s : stage(result, QKCTS_STAGE_SCORES).hi) EXPECT_EQ(s, 0.0) << name;
+    EXPECT_EQ(stage(result, QKCTS_STAGE_SCORES).rule[0], ElementRule::budget) << name;
+    EXPECT_EQ(result.highest_precision, 128) << name;
+  }
+}
+
 TEST(Attention, StoredRowsDoNotChangeTheValues) {
   SampleSpec spec;
   spec.format = Format::bfloat16;

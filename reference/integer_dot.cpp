@@ -64,7 +64,8 @@ void store(mp_limb_t* target, int limbs, mpz_srcptr z) {
   std::fill(target + used, target + limbs, mp_limb_t{0});
 }
 
-double fraction_of(const mp_limb_t* magnitude, int limbs) {  // magnitude / 2^(64 limbs), rounded up a little
+double fraction_of(mpz_srcptr z, const mp_limb_t* magnitude, int limbs) {  // |z| / 2^(64 limbs), rounded up a little
+  if (mpz_sgn(z) == 0) return 0.0;
   double fraction = std::ldexp(static_cast<double>(magnitude[limbs - 1]), -limb_bits);
   if (limbs > 1) fraction += std::ldexp(static_cast<double>(magnitude[limbs - 2]) + 1.0, -2 * limb_bits);
   return fraction;
@@ -148,7 +149,7 @@ void ScaledVector::assign(std::span<const Ends> entries, int limbs) {
     mp_limb_t* magnitude = magnitudes_.data() + i * static_cast<std::size_t>(limbs);
     store(magnitude, limbs, z.get());
     negative_[i] = mpz_sgn(z.get()) < 0 ? 1 : 0;
-    one_norm_ += fraction_of(magnitude, limbs);
+    one_norm_ += fraction_of(z.get(), magnitude, limbs);
     double radius = exact ? 0.0 : 1.0;
     if (!mpfr_equal_p(x.lower, x.upper)) {
       mpfr_sub(width.get(), x.upper, x.lower, MPFR_RNDU);
@@ -192,7 +193,7 @@ void ScaledVector::assign(std::span<const double> entries, int limbs) {
     mp_limb_t* magnitude = magnitudes_.data() + i * static_cast<std::size_t>(limbs_);
     store(magnitude, limbs_, z.get());
     negative_[i] = mpz_sgn(z.get()) < 0 ? 1 : 0;
-    one_norm_ += fraction_of(magnitude, limbs_);
+    one_norm_ += fraction_of(z.get(), magnitude, limbs_);
   }
   one_norm_ = inflate(one_norm_);
 }
@@ -237,7 +238,8 @@ void set_dot_ends(mpfr_ptr left, mpfr_ptr right, const ScaledVector& x, const Sc
   const long exponent = x.exponent_ + y.exponent_;
   mpfr_set_z_2exp(left, sum, exponent, MPFR_RNDD);
   mpfr_set_z_2exp(right, sum, exponent, MPFR_RNDU);
-  if (x.radius_ == 0 && y.radius_ == 0) return;
+  const bool zero = (x.radius_ == 0 && x.one_norm_ == 0) || (y.radius_ == 0 && y.one_norm_ == 0);
+  if (zero || (x.radius_ == 0 && y.radius_ == 0)) return;
 
   // The bound E in units of 2^(64 min(lx, ly)). one_norm_ is in units of 2^(64 limbs); picked entries of y sum to no
   // more than count times 1 in that unit. A vector with a radius is never the shorter one unless both are as long, so
@@ -247,7 +249,8 @@ void set_dot_ends(mpfr_ptr left, mpfr_ptr right, const ScaledVector& x, const Sc
   double error = 0;
   if (y.radius_ > 0) error += std::ldexp(y.radius_ * x.one_norm_, limb_bits * (lx - shorter));
   if (x.radius_ > 0) error += std::ldexp(x.radius_ * norm_y, limb_bits * (ly - shorter));
-  error += std::ldexp(static_cast<double>(count) * x.radius_ * y.radius_, -limb_bits * shorter);
+  if (x.radius_ > 0 && y.radius_ > 0)
+    error += std::ldexp(static_cast<double>(count) * x.radius_ * y.radius_, -limb_bits * shorter);
   thread_local Real bound(53);
   mpfr_set_d(bound.get(), inflate(error) + std::numeric_limits<double>::min(), MPFR_RNDU);
   mpfr_mul_2si(bound.get(), bound.get(), exponent + static_cast<long>(limb_bits) * shorter, MPFR_RNDU);

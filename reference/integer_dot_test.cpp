@@ -101,6 +101,39 @@ TEST(IntegerDot, PointsThatFitAreExact) {
   EXPECT_EQ(mpfr_get_d(lower(result), MPFR_RNDN), -0x1p-59);  // 3 - 2^-59 - 3
 }
 
+TEST(IntegerDot, AZeroVectorGivesExactlyZero) {
+  std::mt19937_64 random(4);
+  for (const int limbs : {2, 17, 65}) {
+    const Vectors x = random_vectors(random, 8, 10, true);
+    ScaledVector a;
+    ScaledVector zero;
+    a.assign(x.ends(), limbs);
+    const Enclosure<38> nothing(0);
+    zero.assign(std::vector<ScaledVector::Ends>(8, {lower(nothing), upper(nothing)}), limbs);
+    Number result(1);
+    set_dot(result, a, zero);
+    EXPECT_TRUE(mpfr_zero_p(lower(result)) && mpfr_zero_p(upper(result)));
+    set_dot(result, zero, a);
+    EXPECT_TRUE(mpfr_zero_p(lower(result)) && mpfr_zero_p(upper(result)));
+  }
+}
+
+// An enclosure far wider than the last place of many limbs: the bound passes binary64, the result says nothing, no NaN.
+TEST(IntegerDot, HopelessWidthGivesNoNan) {
+  const Enclosure<38> wide = Enclosure<38>(1) / Enclosure<38>(3);
+  const ScaledVector::Ends ends[] = {{lower(wide), upper(wide)}};
+  const double one[] = {1.0};
+  ScaledVector a;
+  ScaledVector b;
+  a.assign(ends, 65);
+  b.assign(one, 65);
+  Number result;
+  set_dot(result, a, b);
+  EXPECT_FALSE(mpfr_nan_p(lower(result)) || mpfr_nan_p(upper(result)));
+  EXPECT_LT(mpfr_cmp_d(lower(result), 1.0 / 3), 0);
+  EXPECT_GT(mpfr_cmp_d(upper(result), 1.0 / 3), 0);
+}
+
 TEST(IntegerDot, PicksSelectEntriesOfTheSecondVector) {
   ScaledVector a;
   ScaledVector b;
