@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/sound_math.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace qkcts {
+namespace {
+
+// long double has 64 bits here, so it tells 2^-46 from 0; where it is no wider than double the margins still hold.
+void expect_tight_above(double bound, long double exact) {
+  EXPECT_GE(static_cast<long double>(bound), exact);
+  EXPECT_LE(static_cast<long double>(bound), exact * (1 + 0x1p-42L)) << static_cast<double>(exact);
+}
+
+TEST(SoundMath, BoundsLieOnTheirSideAndAreTight) {
+  for (double x = 0x1p-60; x < 700; x *= 1.0173) {
+    const long double wide = x;
+    expect_tight_above(expm1_upper(x), std::expm1(wide));
+    expect_tight_above(log1p_upper(x), std::log1p(wide));
+    expect_tight_above(exp_upper(x), std::exp(wide));
+    EXPECT_LE(static_cast<long double>(exp_lower(x)), std::exp(wide));
+    EXPECT_GE(static_cast<long double>(exp_lower(x)), std::exp(wide) * (1 - 0x1p-42L));
+    EXPECT_LE(static_cast<long double>(exp_lower(-x)), std::exp(-wide));
+    expect_tight_above(exp_upper(-x), std::exp(-wide));
+    if (x < 1) {
+      expect_tight_above(minus_log1m_upper(x), -std::log1p(-wide));
+    } else {
+      EXPECT_GE(static_cast<long double>(log_upper(x)), std::log(wide));
+      EXPECT_LE(static_cast<long double>(log_upper(x)), std::log(wide) * (1 + 0x1p-42L) + 0x1p-59L);
+    }
+  }
+}
+
+TEST(SoundMath, EndsAreSafe) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(expm1_upper(0), 0);
+  EXPECT_EQ(expm1_upper(800), infinity);
+  EXPECT_EQ(expm1_upper(infinity), infinity);
+  EXPECT_GT(exp_upper(-1e9), 0);
+  EXPECT_EQ(exp_lower(-1e9), 0);
+  EXPECT_EQ(log1p_upper(0), 0);
+  EXPECT_EQ(log1p_upper(infinity), infinity);
+  EXPECT_EQ(minus_log1m_upper(1), infinity);
+  EXPECT_EQ(minus_log1m_upper(0), 0);
+}
+
+// The trap that the evaluation rules exist for: the product form cancels to nothing at binary64.
+TEST(SoundMath, JoinedRoundingsDoNotCancel) {
+  const double u = 0x1p-53;
+  EXPECT_EQ((1 + u) * (1 + u) - 1, 0);
+  EXPECT_GT(joined(u, u), 2 * u - 0x1p-100);
+  EXPECT_NEAR(growth_upper(128, u) / (128 * u), 1, 1e-12);
+  EXPECT_NEAR(joined(0.5, 0.25, 1.0), 2.75, 0);
+}
+
+TEST(SoundMath, RoundsUpToBinary32) {
+  EXPECT_EQ(binary32_upper(1), 1.0f);
+  EXPECT_EQ(binary32_upper(1 + 0x1p-40), 1 + 0x1p-23f);
+  EXPECT_EQ(binary32_upper(0x1p-200), std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(binary32_upper(0), 0.0f);
+  EXPECT_EQ(binary32_upper(1e39), std::numeric_limits<float>::infinity());
+}
+
+}  // namespace
+}  // namespace qkcts
