@@ -11,6 +11,7 @@
 namespace {
 
 using qkcts::mutants::Mutant;
+using qkcts::mutants::stage_text;
 
 // What prepare() hands to run().
 struct State {
@@ -18,17 +19,26 @@ struct State {
   std::string implementation = "scalar, mutant=none";
 };
 
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
 std::string describe_all() {
-  std::string ids;
-  for (const Mutant* mutant : qkcts::mutants::catalogue())
-    ids += (ids.empty() ? "\"" : ", \"") + std::string(mutant->id) + "\"";
+  std::string mutants;
+  for (const Mutant* mutant : qkcts::mutants::catalogue()) {
+    if (!mutants.empty()) mutants += ",\n    ";
+    mutants += quoted(mutant->id) + R"(: {"clause": )" + quoted(mutant->clause) + R"(, "stage": )" +
+               quoted(stage_text(mutant->stage)) + R"(, "wrong": )" + quoted(mutant->wrong) + R"(, "verdict": )" +
+               quoted(verdict_text(mutant->expectation)) + "}";
+  }
   return R"({"name": "mutants", "version": "0.1.0", "build": ")" __VERSION__ R"(, -ffp-contract=off", "device": "cpu",
   "formats": ["binary64", "binary32", "binary16", "bfloat16"],
   "stages": ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"],
   "profile": {"binary64": "f64", "binary32": "f32", "binary16": "f16_f32acc", "bfloat16": "bf16_f32acc"},
   "supports": {}, "limits": {},
-  "arithmetic": {"control": "scalar", "option": "mutant=ID, or mutant=none", "mutants": [)" +
-         ids + R"(]},
+  "arithmetic": {"control": "scalar", "option": "mutant=ID, or mutant=none", "mutants": {
+    )" + mutants +
+         R"(}},
   "claims": {"bitwise_repeatable": true, "batch_invariant": true}})";
 }
 

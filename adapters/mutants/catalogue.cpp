@@ -3,6 +3,33 @@
 
 namespace qkcts::mutants {
 
+std::string_view verdict_text(Expectation expectation) {
+  switch (expectation) {
+    case Expectation::crash:
+      return "error(crash)";
+    case Expectation::timeout:
+      return "error(timeout)";
+    case Expectation::unwritten:
+      return "error(unwritten)";
+    case Expectation::overrun:
+      return "error(overrun)";
+    case Expectation::underrun:
+      return "error(underrun)";
+    case Expectation::input_modified:
+      return "error(input_modified)";
+    case Expectation::protocol:
+      return "error(protocol)";
+    default:
+      return "fail";
+  }
+}
+
+std::string_view stage_text(qkcts_stage stage) {
+  constexpr std::string_view names[QKCTS_STAGE_COUNT] = {"q_norm", "k_norm", "q_rope", "k_rope", "scores",
+                                                         "capped", "masked", "probs",  "lse",    "output"};
+  return names[stage];
+}
+
 std::vector<const Mutant*> catalogue() {
   std::vector<const Mutant*> all;
   for (const std::span<const Mutant> group : {norm_mutants(), rope_mutants(), score_mutants(), mask_mutants(),

@@ -33,8 +33,10 @@ using ContractEdit = void (*)(qkcts_contract&, const qkcts_shape&);
 // Does not compute wrongly but behaves wrongly: called after the control has run.
 using Misdeed = qkcts_status (*)(const qkcts_run_args&);
 
-// What the host calls it.
+// What the host has to call it.
 enum class Expectation { fail, crash, timeout, unwritten, overrun, underrun, input_modified, protocol };
+std::string_view verdict_text(Expectation expectation);
+std::string_view stage_text(qkcts_stage stage);
 
 struct Mutant {
   std::string_view id;

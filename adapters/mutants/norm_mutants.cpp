@@ -9,8 +9,8 @@ namespace qkcts::mutants {
 namespace {
 
 using scalar::from_bfloat16;
-using scalar::root;
 using scalar::from_binary16;
+using scalar::root;
 using scalar::Side;
 using scalar::statistic;
 using scalar::to_bfloat16;
