@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/budget_soak.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reference/attention.hpp"
+#include "reference/sample_case.hpp"
+
+namespace qkcts {
+namespace {
+
+// |got - z| / Delta, z = hi + lo/256 ulp64(hi). Two neighbouring numbers of binary64 differ exactly in long double.
+double error_ratio(double got, const ProvenStage& proven, std::size_t i, float delta) {
+  const auto fine =
+      static_cast<long double>(proven.lo[i]) / 256 * static_cast<long double>(ulp(Format::binary64, proven.hi[i]));
+  const long double error = std::fabs((static_cast<long double>(got) - static_cast<long double>(proven.hi[i])) - fine);
+  return error == 0 ? 0 : static_cast<double>(error / static_cast<long double>(delta));
+}
+
+void judge(const Case& c, const ReferenceResult& truth, const std::array<StageBudget, QKCTS_STAGE_COUNT>& budgets,
+           const StageValues& got, const Profile& profile, const LegalVariant& variant, std::string_view family,
+           SoakTally& tally) {
+  ++tally.runs;
+  for (const qkcts_stage stage : all_stages) {
+    const ProvenStage& proven = truth.stages[stage];
+    const double largest = parameters(stage_format(stage, c.inputs.format)).largest;
+    Worst worst;
+    for (std::size_t i = 0; i < proven.hi.size(); ++i) {
+      if (proven.rule[i] != ElementRule::budget && proven.rule[i] != ElementRule::budget_exact) {
+        continue;
+      }
+      ++tally.elements;
+      if (budgets[stage].trust[i] == Trust::domain) {
+        ++tally.domain;
+        continue;
+      }
+      tally.mistrusted += budgets[stage].trust[i] == Trust::mistrusted ? 1 : 0;
+      const float delta = budgets[stage].delta[i];
+      double ratio = error_ratio(got[stage][i], proven, i, delta);
+      if (std::isinf(got[stage][i]) && std::fabs(proven.hi[i]) + static_cast<double>(delta) >= largest) {
+        ratio = 0;  // both readings are right this close to overflow
+      }
+      if (!(ratio <= 1)) {
+        ++tally.rejects;
+        if (tally.first_reject.empty()) {
+          tally.first_reject = fmt::format("{} {} {}[{}]: got {} exact {} Delta {} ratio {}; {}; {}", c.slug,
+                                           profile.name, stage_name(stage), i, got[stage][i], proven.hi[i], delta,
+                                           ratio, variant.text(), canonical_json(c.contract));
+        }
+      }
+      if (ratio > worst.ratio) {
+        worst = {ratio, fmt::format("{}[{}] {}", c.slug, i, variant.text())};
+      }
+    }
+    if (!proven.hi.empty()) {
+      Worst& known = tally.worst[{profile.name, std::string(stage_name(stage))}][std::string(family)];
+      if (worst.ratio > known.ratio) {
+        known = worst;
+      }
+    }
+  }
+}
+
+// The case that a faulty implementation evaluates.
+Case with_fault(const Case& c, const SoakFault& fault) {
+  Case wrong = c;
+  wrong.contract.terms.q_norm.eps *= fault.eps_factor;
+  wrong.contract.terms.k_norm.eps *= fault.eps_factor;
+  if (fault.scale_factor != 1) {
+    wrong.contract.terms.score.temperature = 1 / fault.scale_factor;
+  }
+  if (fault.drop_last_key) {
+    wrong.contract.terms.mask.has_window = 1;
+    wrong.contract.terms.mask.alignment = QKCTS_OFFSET;
+    wrong.contract.terms.mask.offset = c.shape.k_len - 2;
+    wrong.contract.terms.mask.window_left = -1;
+    wrong.contract.terms.mask.window_right = 0;
+  }
+  return wrong;
+}
+
+template <typename Enum>
+void mutate(SoakRandom& random, std::uint32_t& field, int count) {
+  if (random.below(4) == 0) {
+    field = static_cast<std::uint32_t>(random.choose<Enum>(count));
+  }
+}
+
+}  // namespace
+
+std::vector<SoakProfile> soak_profiles(Format format) {
+  std::vector<SoakProfile> profiles;
+  for (Profile& profile : profiles_for(format)) {
+    profiles.push_back({std::move(profile), false, 0});
+  }
+  if (format == Format::binary32) {
+    Profile lanes = shipped_profile("f32");
+    lanes.name = "f32_lanes8";
+    lanes.chain = 12;  // 65 terms in 8 lanes: 8 additions, 3 to join the lanes, 1 in reserve
+    profiles.push_back({lanes, true, 0});
+    Profile blocks = shipped_profile("f32");
+    blocks.name = "f32_online16";
+    blocks.online_block = 16;
+    profiles.push_back({blocks, false, 16});
+    Profile exact = shipped_profile("f32");
+    exact.name = "f32_rounded_functions";
+    exact.k_sqrt = exact.k_exp = exact.k_tanh = exact.k_log = exact.k_div = 0.5;
+    exact.k_rsqrt = 1;
+    exact.shift_slack = 3;
+    profiles.push_back({exact, false, 0});
+    Profile zero = shipped_profile("f32_ftz");
+    zero.name = "f32_daz";
+    zero.flush_to_zero = false;
+    profiles.push_back({zero, false, 0});
+  }
+  return profiles;
+}
+
+LegalVariant random_variant(SoakRandom& random, const SoakProfile& profile) {
+  LegalVariant v;
+  v.sum = random.choose<LegalVariant::Sum>(5);
+  v.variance = random.choose<LegalVariant::Variance>(4);
+  v.root = random.choose<LegalVariant::Root>(3);
+  v.association = random.choose<LegalVariant::Association>(3);
+  v.scale = random.choose<LegalVariant::Scale>(4);
+  v.base = random.choose<LegalVariant::Base>(5);
+  v.softmax = random.choose<LegalVariant::Softmax>(4);
+  v.order = random.choose<LegalVariant::Order>(2);
+  v.normalise = random.choose<LegalVariant::Normalise>(2);
+  v.quotient = random.choose<LegalVariant::Quotient>(2);
+  v.row_sum = random.choose<LegalVariant::RowSum>(2);
+  v.functions = random.choose<LegalVariant::Functions>(5);
+  v.block = random.choose<int>({1, 2, 5, 16});
+  v.lazy = random.below(2) == 0;
+  v.store_weights = random.below(4) != 0;
+  v.target = static_cast<std::uint32_t>(random.below(64));
+  if (profile.eight_lanes) {
+    v.sum = LegalVariant::Sum::lanes8;
+    v.variance = LegalVariant::Variance::two_pass;
+    v.softmax = LegalVariant::Softmax::offline;
+  }
+  if (profile.block != 0) {
+    v.block = profile.block;
+  }
+  return v;
+}
+
+Contract random_contract(SoakRandom& random) {
+  const std::vector<std::string> names = shipped_contracts();
+  for (;;) {
+    Contract contract = shipped_contract(random.choose(names));
+    if (random.below(2) == 0) {
+      return contract;
+    }
+    qkcts_contract& terms = contract.terms;
+    for (qkcts_norm* norm : {&terms.q_norm, &terms.k_norm}) {
+      if (norm->applied == 0) {
+        continue;
+      }
+      mutate<std::uint32_t>(random, norm->center, 2);
+      mutate<qkcts_statistic>(random, norm->statistic, 2);
+      mutate<qkcts_root>(random, norm->root, 4);
+      mutate<qkcts_norm_axis>(random, norm->axis, 2);
+      mutate<qkcts_variance>(random, norm->variance, 2);
+      norm->eps = random.choose<double>({norm->eps, 1e-6, 1e-12, 0.1, 3e-39});
+    }
+    if (terms.rope.order != QKCTS_ROPE_NONE && terms.q_norm.applied + terms.k_norm.applied > 0) {
+      terms.rope.order = random.below(2) == 0 ? QKCTS_NORM_THEN_ROPE : QKCTS_ROPE_THEN_NORM;
+    }
+    terms.score.temperature = random.choose<double>({0, 0.7, 3});
+    if (terms.score.bias_order == QKCTS_BIAS_NONE) {
+      terms.score.softcap = random.choose<double>({0, 0.9, 30, 41.7});
+    }
+    contract.name += "_varied";
+    if (contract_fault(terms).empty()) {
+      return contract;
+    }
+  }
+}
+
+Worst SoakTally::largest(const std::string& profile, const std::string& stage) const {
+  Worst best;
+  const auto found = worst.find({profile, stage});
+  if (found != worst.end()) {
+    for (const auto& [family, value] : found->second) {
+      if (value.ratio > best.ratio) {
+        best = {value.ratio, family};
+      }
+    }
+  }
+  return best;
+}
+
+std::string SoakTally::text() const {
+  std::string table = fmt::format("{} runs, {} elements: {} rejects, {} mistrusted, {} domain; {} cases refused\n",
+                                  runs, elements, rejects, mistrusted, domain, refused);
+  for (const auto& [key, families] : worst) {
+    const Worst best = largest(key.first, key.second);
+    table += fmt::format("{:22} {:8} {:.3f} {}\n", key.first, key.second, best.ratio, best.where);
+  }
+  return table;
+}
+
+void soak_one(const Case& c, std::string_view family, int variants, SoakRandom& random, SoakTally& tally,
+              const SoakFault& fault) {
+  ReferenceResult truth;
+  try {
+    truth = evaluate(c, every_row(c));
+  } catch (const std::runtime_error&) {  // undecided, or 0/0 in a norm without epsilon
+    ++tally.refused;
+    return;
+  }
+  const Case wrong = with_fault(c, fault);
+  for (const SoakProfile& profile : soak_profiles(c.inputs.format)) {
+    const auto budgets = stage_budgets(c, truth.exact, every_row(c), profile.profile);
+    for (int k = 0; k < variants; ++k) {
+      const LegalVariant variant = random_variant(random, profile);
+      const StageValues got = run_legal_variant(wrong, truth.exact, profile.profile, variant);
+      judge(c, truth, budgets, got, profile.profile, variant, family, tally);
+    }
+  }
+}
+
+void soak(std::uint64_t seed, int cases, int variants, SoakTally& tally) {
+  SoakRandom random(seed);
+  for (int i = 0; i < cases; ++i) {
+    const Contract contract = random_contract(random);
+    const auto format = random.choose<Format>(
+        {Format::binary32, Format::binary32, Format::bfloat16, Format::binary16, Format::binary64});
+    const auto family = random.choose<SoakFamily>(soak_family_count);
+    qkcts_shape shape{1, 2, 1, 2, 0, 0, 3};
+    shape.k_len = random.choose<std::int64_t>({1, 2, 3, 7, 24, 65});
+    shape.head_dim = random.choose<std::int64_t>({18, 32, 64});
+    soak_one(soak_case(contract, format, family, shape, random.below(1u << 30)), soak_family_name(family), variants,
+             random, tally);
+  }
+}
+
+}  // namespace qkcts
