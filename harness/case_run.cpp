@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "harness/utf8_text.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -175,14 +177,14 @@ CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description
     order.placements.insert(order.placements.end(), {Placement::end_aligned, Placement::start_aligned});
   }
   RunOutcome outcome = runner.run(order);
-  result.output = std::move(outcome.output);
+  result.output = utf8_text(outcome.output);
   if (outcome.death != Verdict::pass) {
-    end_all(result, asked, {outcome.death, outcome.death_detail});
+    end_all(result, asked, {outcome.death, utf8_text(outcome.death_detail)});
     return result;
   }
   const std::vector<Execution>& executions = outcome.answer.executions;
   result.calls = static_cast<int>(executions.size());
-  result.implementation = executions.front().implementation;
+  result.implementation = utf8_text(executions.front().implementation);
   result.seconds = executions.front().seconds;
   for (const Execution& execution : executions) {
     result.seconds = std::min(result.seconds, execution.seconds);

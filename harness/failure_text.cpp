@@ -11,38 +11,35 @@
 namespace qkcts {
 namespace {
 
-std::string due_text(const JudgedElement& element, Format format) {
-  if (element.rule == ElementRule::hidden) {
-    return "due -inf, or a sentinel whose exponential is 0";
-  }
-  if (!std::isfinite(element.exact.hi)) return fmt::format("due {}", element.exact.hi);
-  return fmt::format("exact {} ({})", exact_text(element.exact), bits_text(format, element.expected));
+std::string exact_line(const JudgedElement& element, Format format) {
+  if (element.rule == ElementRule::hidden) return "    due    -inf, or a sentinel whose exponential is 0\n";
+  if (!std::isfinite(element.exact.hi)) return fmt::format("    due    {}\n", element.exact.hi);
+  return fmt::format("    exact  {}  {}\n", bits_text(format, element.expected), exact_text(element.exact));
 }
 
-std::string measure_text(const JudgedElement& element, Format format) {
+std::string measure_line(const JudgedElement& element, Format format) {
   switch (element.breach) {
     case Breach::unwritten:
-      return "never written: the poison is still there";
+      return "    never written: the poison is still there\n";
     case Breach::value_class:
-      return "class differs";
+      return "    of another class: no tolerance applies\n";
     case Breach::exact_clause:
-      return "the contract fixes this value: no tolerance";
+      return "    the contract fixes this value: no tolerance applies\n";
     case Breach::sentinel:
-      return "softmax would see this sentinel";
+      return "    softmax would see this sentinel\n";
     default: {
       const double delta = static_cast<double>(element.delta);
-      const double unit = std::isfinite(element.exact.hi) ? ulp(format, element.exact.hi) : 1;
-      return fmt::format("off {} ulp  budget {} ulp ({:.3g} = {:a})  error/budget {}", short_text(element.ulps),
-                         short_text(delta / unit), delta, delta, short_text(element.ratio));
+      return fmt::format("    off    {} ulp, budget {} ulp ({:.3g} = {:a}), error/budget {}\n",
+                         short_text(element.ulps), short_text(delta / ulp(format, element.exact.hi)), delta, delta,
+                         short_text(element.ratio));
     }
   }
 }
 
-std::string element_text(const CaseResult& result, qkcts_stage stage, const JudgedElement& element) {
+std::string element_lines(const CaseResult& result, qkcts_stage stage, const JudgedElement& element) {
   const Format format = stage_format(stage, result.format);
-  return fmt::format("  {}[{}]  got {} ({})  {}\n      {}\n", stage_name(stage),
-                     coordinate_text(stage, result.shape, element.place), bits_text(format, element.got),
-                     decimal_text(format, element.got_value), due_text(element, format), measure_text(element, format));
+  return fmt::format("    got    {}  {}\n{}{}", bits_text(format, element.got), decimal_text(format, element.got_value),
+                     exact_line(element, format), measure_line(element, format));
 }
 
 std::string limit_text(const CaseResult& result, const StageResult& stage, const LimitResult& limit) {
@@ -51,13 +48,46 @@ std::string limit_text(const CaseResult& result, const StageResult& stage, const
   if (limit.limit.max_ratio) rule += fmt::format(" max_error_over_delta {}", *limit.limit.max_ratio);
   if (limit.limit.atol) rule += fmt::format(" atol {}", *limit.limit.atol);
   if (limit.limit.rtol) rule += fmt::format(" rtol {}", *limit.limit.rtol);
-  return fmt::format("OVER YOUR LIMIT  {}  {}:{}\n  {} elements, the worst:\n{}", result.slug, stage_name(stage.stage),
-                     rule, limit.violations, element_text(result, stage.stage, *limit.worst));
+  return fmt::format("OVER YOUR LIMIT  {}\n  limit of {}:{}\n  {}[{}]  {} elements exceed it; the worst:\n{}",
+                     result.slug, stage_name(stage.stage), rule, stage_name(stage.stage),
+                     coordinate_text(stage.stage, result.shape, limit.worst->place), limit.violations,
+                     element_lines(result, stage.stage, *limit.worst));
 }
 
-std::string heading(std::string_view word, const CaseResult& result, std::string_view clause) {
+bool over_limit(const StageResult& stage) {
+  return stage.judgement && stage.judgement->limit && stage.judgement->limit->violations > 0;
+}
+
+// What one failing stage has to say, without heading and commands.
+std::string stage_lines(const CaseResult& result, const StageResult& stage) {
+  const StageJudgement& j = *stage.judgement;
+  const std::string_view name = stage_name(stage.stage);
+  std::string text;
+  if (!stage.detail.empty()) text += fmt::format("  {}: {}\n", name, stage.detail);
+  if (j.unwritten > 0) text += fmt::format("  {}: {} elements were never written\n", name, j.unwritten);
+  if (j.counts.failed == 0) return text;
+  const std::uint64_t all = j.counts.judged + j.counts.exact + j.counts.mistrusted + j.counts.hidden;
+  return text +
+         fmt::format("  {}[{}]  {} of {} elements fail; the worst:\n", name,
+                     coordinate_text(stage.stage, result.shape, j.worst->place), j.counts.failed, all) +
+         element_lines(result, stage.stage, *j.worst);
+}
+
+std::string heading(const CaseResult& result, const StageResult& stage) {
+  const StageJudgement& j = *stage.judgement;
+  const std::string_view clause = j.counts.failed > 0 ? j.worst->clause : stage_clause(stage.stage);
+  const std::string word =
+      stage.verdict == Verdict::fail ? std::string("FAIL") : fmt::format("FAIL {}", verdict_name(stage.verdict));
   return fmt::format("{}  {}\n  contract {}  clause {}  profile {}\n", word, result.slug, result.contract, clause,
                      result.profile);
+}
+
+std::string commands(const RunRecord& record, const CaseResult& result, const StageResult& stage) {
+  std::string text;
+  if (stage.judgement->counts.failed > 0 && stage.verdict == Verdict::fail) {
+    text = fmt::format("  explain: {}\n", explain_command(record, result, stage.stage, stage.judgement->worst->place));
+  }
+  return text + fmt::format("  again:   {}\n", rerun_command(record, result));
 }
 
 std::string tail_of_output(const CaseResult& result) {
@@ -72,11 +102,6 @@ std::string tail_of_output(const CaseResult& result) {
     at = end + 1;
   }
   return text;
-}
-
-bool judged_alone(const CaseResult& result) {
-  return std::any_of(result.stages.begin(), result.stages.end(),
-                     [](const StageResult& s) { return s.judgement.has_value(); });
 }
 
 }  // namespace
@@ -107,37 +132,34 @@ std::string explain_command(const RunRecord& record, const CaseResult& result, q
 std::string failure_text(const RunRecord& record, const CaseResult& result, const StageResult& stage) {
   std::string text;
   if (violates(stage.verdict) && stage.judgement) {
-    const StageJudgement& j = *stage.judgement;
-    const std::string_view clause = j.failures.empty() ? stage_clause(stage.stage) : j.failures.front().clause;
-    text += heading(stage.verdict == Verdict::fail ? "FAIL" : fmt::format("FAIL {}", verdict_name(stage.verdict)),
-                    result, clause);
-    if (!stage.detail.empty()) text += fmt::format("  {}: {}\n", stage_name(stage.stage), stage.detail);
-    if (j.unwritten > 0)
-      text += fmt::format("  {}: {} elements were never written\n", stage_name(stage.stage), j.unwritten);
-    for (const JudgedElement& element : j.failures) text += element_text(result, stage.stage, element);
-    if (j.counts.failed > j.failures.size()) {
-      const std::uint64_t all = j.counts.judged + j.counts.exact + j.counts.mistrusted + j.counts.hidden;
-      text +=
-          fmt::format("  {} of {} elements of {} fail; the worst:\n", j.counts.failed, all, stage_name(stage.stage));
-      text += element_text(result, stage.stage, *j.worst);
-    }
-    if (j.worst) text += fmt::format("  explain: {}\n", explain_command(record, result, stage.stage, j.worst->place));
-    text += fmt::format("  again:   {}\n", rerun_command(record, result));
+    text = heading(result, stage) + stage_lines(result, stage) + commands(record, result, stage);
   }
-  if (stage.judgement && stage.judgement->limit && stage.judgement->limit->violations > 0) {
-    text += limit_text(result, stage, *stage.judgement->limit);
-  }
+  if (over_limit(stage)) text += limit_text(result, stage, *stage.judgement->limit);
   return text;
 }
 
 std::string failure_text(const RunRecord& record, const CaseResult& result) {
-  if (violates(result.verdict) && !judged_alone(result)) {
-    return fmt::format("FAIL {}  {}\n  contract {}\n  {}\n{}  again:   {}\n", verdict_name(result.verdict), result.slug,
+  std::string text, others, limits;
+  const StageResult* first = nullptr;
+  for (const StageResult& stage : result.stages) {
+    if (over_limit(stage)) limits += limit_text(result, stage, *stage.judgement->limit);
+    if (!violates(stage.verdict) || !stage.judgement) continue;
+    if (first == nullptr) {
+      first = &stage;
+    } else {
+      others += fmt::format("{}{} {}", others.empty() ? "" : ", ", stage_name(stage.stage),
+                            short_text(stage.judgement->max_ratio));
+    }
+  }
+  if (first != nullptr) {
+    text = heading(result, *first) + stage_lines(result, *first);
+    if (!others.empty()) text += fmt::format("  later stages, error/budget: {}\n", others);
+    text += commands(record, result, *first);
+  } else if (violates(result.verdict)) {
+    text = fmt::format("FAIL {}  {}\n  contract {}\n  {}\n{}  again:   {}\n", verdict_name(result.verdict), result.slug,
                        result.contract, result.detail, tail_of_output(result), rerun_command(record, result));
   }
-  std::string text;
-  for (const StageResult& stage : result.stages) text += failure_text(record, result, stage);
-  return text;
+  return text + limits;
 }
 
 }  // namespace qkcts

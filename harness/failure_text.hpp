@@ -11,7 +11,8 @@ namespace qkcts {
 // Empty if the stage neither violates nor exceeds a limit of the user's.
 std::string failure_text(const RunRecord& record, const CaseResult& result, const StageResult& stage);
 
-// Of a whole case: its one reason (crash, timeout, ...), or the text of every failing stage in order of evaluation.
+// Of a whole case: its one reason (crash, timeout, ...), or the first failing stage in order of evaluation and how far
+// off the later ones are, which often only follow from it.
 std::string failure_text(const RunRecord& record, const CaseResult& result);
 
 // "qkcts run ./libmine.so core.h5 --case SLUG", with what else was asked for.

@@ -30,7 +30,7 @@ pre { background: var(--panel); border: 1px solid var(--line); padding: 0.6rem; 
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; width: 100%; }
 th, td { text-align: left; padding: 0.2rem 0.7rem 0.2rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-tbody th { font-weight: 400; } thead th { color: var(--soft); }
+tbody th { font-weight: 400; } td.n, th.n { text-align: right; padding-right: 1.2rem; } thead th { color: var(--soft); }
 summary { cursor: pointer; padding: 0.2rem 0; }
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
 svg.wide { width: 100%; height: auto; }

@@ -225,7 +225,6 @@ std::string circumstances(const RunRecord& record) {
 std::string html_escaped(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -243,7 +242,7 @@ std::string html_escaped(std::string_view text) {
         escaped += "&#39;";
         break;
       default:
-        escaped += (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f ? '?' : c;
+        escaped += c;
     }
   }
   return escaped;

@@ -10,7 +10,7 @@ namespace qkcts {
 // One file without scripts and without anything to fetch: readable in light and dark, by keyboard and on paper.
 std::string report_html(const RunRecord& record);
 
-// Text as HTML text or attribute value. Bytes that are no printable ASCII and no well-formed UTF-8 become '?'.
+// Text as HTML text or attribute value.
 std::string html_escaped(std::string_view text);
 
 }  // namespace qkcts

@@ -41,17 +41,22 @@ std::string result_table(const RunRecord& record) {
                         judged ? std::to_string(line.cases) : "-", judged ? short_text(line.max_ulp) : "-",
                         judged ? short_text(line.max_ratio) : "-", limit, verdict_name(line.verdict));
   }
-  return text + rule() + "err/D: |got - exact| / Delta, the proven budget of the profile; above 1 it fails.\n";
+  return text + rule() + "err/D: |got - exact| / Delta, the proven budget of the profile; above 1 fails.\n";
 }
 
 std::string summary_text(const RunRecord& record) {
   const RunSummary summary = summarise(record);
-  std::string text = fmt::format("{} cases:", record.cases.size());
+  std::string text, line = fmt::format("{} cases:", record.cases.size());
   for (auto entry = summary.cases.rbegin(); entry != summary.cases.rend(); ++entry) {
-    text += fmt::format(" {} {}", entry->second, verdict_name(entry->first));
-    if (std::next(entry) != summary.cases.rend()) text += ",";
+    const bool last = std::next(entry) == summary.cases.rend();
+    const std::string part = fmt::format(" {} {}{}", entry->second, verdict_name(entry->first), last ? "" : ",");
+    if (line.size() + part.size() > 80) {
+      text += line + "\n";
+      line = "  ";
+    }
+    line += part;
   }
-  text += "\n";
+  text += line + "\n";
   if (summary.limit_violations > 0) {
     text += fmt::format("{} case stages are over your own limits.\n", summary.limit_violations);
   }

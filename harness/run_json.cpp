@@ -162,4 +162,9 @@ Json to_json(const RunRecord& record) {
   };
 }
 
+std::string run_json_text(const RunRecord& record) {
+  // Paths and words of the command line may hold any bytes; everything else is clean already.
+  return to_json(record).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace qkcts

@@ -51,4 +51,7 @@ int exit_code(const RunRecord& record);
 // The document of conformance/schemas/run.schema.json. Figures that are not finite are null.
 Json to_json(const RunRecord& record);
 
+// run.json as it is written.
+std::string run_json_text(const RunRecord& record);
+
 }  // namespace qkcts

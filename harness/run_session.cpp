@@ -18,6 +18,7 @@
 #include "harness/failure_text.hpp"
 #include "harness/gtest_registration.hpp"
 #include "harness/interruption.hpp"
+#include "harness/utf8_text.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/untrusted_file.hpp"
 
@@ -55,7 +56,7 @@ class Session {
     record_.description =
         description_from_json(answer.description, fmt::format("{}: describe()", request_.adapter.given));
     if (answer.probe != QKCTS_OK) {
-      record_.unavailable = answer.probe_reason.empty() ? "probe() gave no reason" : answer.probe_reason;
+      record_.unavailable = answer.probe_reason.empty() ? "probe() gave no reason" : utf8_text(answer.probe_reason);
     }
   }
 

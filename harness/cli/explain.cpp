@@ -88,20 +88,22 @@ void print_terms(const GoldenCase& golden, const ReferenceResult& reference, con
     const auto budgets = stage_budgets(golden.input, reference.exact, rows, profile, terms);
     return static_cast<double>(budgets[element.stage].delta[element.place.column]);
   };
-  fmt::print("\n{:<10}{:>12}{:>11}{:>12}  {}\n", "term", "adds", "ulp", "Delta so far", "what it is (docs/budgets.md)");
+  fmt::print("\n{:<6}{:>11}{:>9}{:>14}  {}\n", "term", "adds", "in ulp", "Delta so far",
+             "what it is (docs/budgets.md)");
   double before = delta(0);
+  if (before <= smallest_subnormal(Format::binary32)) before = 0;  // 0 rounded up
   if (before != 0)
-    fmt::print("{:<10}{:>12.3e}{:>11}{:>12.3e}  {}\n", "-", before, short_text(before / unit), before, "always");
+    fmt::print("{:<6}{:>11.3e}{:>9}{:>14.3e}  {}\n", "-", before, short_text(before / unit), before, "always");
   TermSet terms = 0;
   int silent = 0;
   for (const BudgetTerm term : budget_terms()) {
     terms |= TermSet{1} << static_cast<std::uint32_t>(term);
     const double after = delta(terms);
-    if (after == before) {
+    if (after == before || after <= smallest_subnormal(Format::binary32) || std::isinf(before)) {
       ++silent;
       continue;
     }
-    fmt::print("{:<10}{:>12.3e}{:>11}{:>12.3e}  {}\n", budget_term_id(term), after - before,
+    fmt::print("{:<6}{:>11.3e}{:>9}{:>14.3e}  {}\n", budget_term_id(term), after - before,
                short_text((after - before) / unit), after, budget_term_title(term));
     before = after;
   }

@@ -73,7 +73,7 @@ void write_reports(const RunRecord& record, const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw WriteError(fmt::format("{}: cannot be created: {}", folder, error.message()));
-  write_file_atomically(folder + "/run.json", to_json(record).dump(1) + "\n");
+  write_file_atomically(folder + "/run.json", run_json_text(record));
   write_file_atomically(folder + "/junit.xml", junit_xml(record));
   write_file_atomically(folder + "/report.html", report_html(record));
   fmt::print("Reports: {0}/report.html  {0}/run.json  {0}/junit.xml\n", folder);

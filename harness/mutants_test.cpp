@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suite is worth what it kills: on the core corpus the controls pass every case, and each wrong kernel of the
+// mutants adapter fails in the stage that its catalogue names, or gets the error that it deserves. The program is its
+// own worker.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "conformance/json.hpp"
+#include "harness/case_run.hpp"
+#include "harness/worker.hpp"
+#include "vectors/corpus_reader.hpp"
+
+namespace qkcts {
+namespace {
+
+// Every case of the corpus, read once, the small ones first: most mutants die early.
+const std::vector<GoldenCase>& corpus() {
+  static const std::vector<GoldenCase> cases = [] {
+    const CorpusReader reader(QKCTS_CORE_CORPUS);
+    std::vector<GoldenCase> read;
+    for (const std::string& slug : reader.slugs()) read.push_back(reader.read(slug));
+    const auto work = [](const GoldenCase& golden) {
+      const qkcts_shape& s = golden.input.shape;
+      return s.batch * s.q_heads * s.q_len * s.k_len * s.head_dim;
+    };
+    std::stable_sort(read.begin(), read.end(),
+                     [&](const GoldenCase& a, const GoldenCase& b) { return work(a) < work(b); });
+    return read;
+  }();
+  return cases;
+}
+
+struct OpenAdapter {
+  explicit OpenAdapter(const std::string& spec, std::chrono::milliseconds timeout = std::chrono::seconds(60))
+      : runner(worker_runner(resolve_adapter(spec), {timeout, 0})), answer(runner->open(true)) {
+    if (answer.error.empty()) description = description_from_json(answer.description, spec);
+  }
+  std::unique_ptr<AdapterRunner> runner;
+  OpenAnswer answer;
+  AdapterDescription description;
+};
+
+struct Mutant {
+  std::string id, clause, stage, verdict;
+};
+
+const std::vector<Mutant>& mutants() {
+  static const std::vector<Mutant> all = [] {
+    const Json description =
+        parse_json(in_process_runner(resolve_adapter("mutants"))->open(true).description, "mutants");
+    std::vector<Mutant> read;
+    for (const auto& [id, entry] : description.at("arithmetic").at("mutants").items())
+      read.push_back({id, entry.at("clause"), entry.at("stage"), entry.at("verdict")});
+    return read;
+  }();
+  return all;
+}
+
+// Did this case kill the mutant in the way that its catalogue says?
+bool killed(const Mutant& mutant, const CaseResult& result) {
+  if (mutant.verdict != "fail") return verdict_name(result.verdict) == mutant.verdict;
+  for (const StageResult& stage : result.stages)
+    if (stage_name(stage.stage) == mutant.stage) return stage.verdict == Verdict::fail;
+  return false;
+}
+
+class Control : public testing::TestWithParam<const char*> {};
+
+TEST_P(Control, PassesEveryCaseThatItDeclares) {
+  const std::string name = GetParam();
+  OpenAdapter adapter(name);
+  ASSERT_EQ(adapter.answer.error, "");
+  if (adapter.answer.probe != QKCTS_OK) GTEST_SKIP() << adapter.answer.probe_reason;
+  std::size_t passed = 0;
+  for (const GoldenCase& golden : corpus()) {
+    const CaseResult result = run_case(*adapter.runner, adapter.description, golden, {});
+    if (result.verdict == Verdict::pass) ++passed;
+    const bool declared = unsupported_reason(adapter.description, golden.input).empty();
+    EXPECT_EQ(result.verdict, declared ? Verdict::pass : Verdict::unsupported) << result.slug << ": " << result.detail;
+  }
+  // binary64 is all that avx2 leaves out.
+  EXPECT_GE(passed * 10, corpus().size() * (name == "avx2" ? 9 : 10));
+}
+
+#ifdef QKCTS_AVX2_BUILT
+INSTANTIATE_TEST_SUITE_P(Fast, Control, testing::Values("avx2"));
+#endif
+INSTANTIATE_TEST_SUITE_P(Plain, Control, testing::Values("scalar", "mutants?mutant=none"), [](const auto& parameter) {
+  const std::string name = parameter.param;
+  return name.find('?') == std::string::npos ? name : "no_mutant";
+});
+
+class Wrong : public testing::TestWithParam<Mutant> {};
+
+TEST_P(Wrong, FailsWhereItIsWrong) {
+  const Mutant& mutant = GetParam();
+  // Only one of them never returns; the others may be slow on a busy machine.
+  const bool hangs = mutant.verdict == "error(timeout)";
+  OpenAdapter adapter("mutants?mutant=" + mutant.id, hangs ? std::chrono::seconds(1) : std::chrono::seconds(60));
+  ASSERT_EQ(adapter.answer.error, "");
+  std::string seen;
+  for (const GoldenCase& golden : corpus()) {
+    const CaseResult result = run_case(*adapter.runner, adapter.description, golden, {});
+    if (killed(mutant, result)) return;
+    if (violates(result.verdict)) seen = result.slug + ": " + std::string(verdict_name(result.verdict));
+  }
+  FAIL() << mutant.id << " (" << mutant.clause << ") survives in " << mutant.stage << "; elsewhere: " << seen;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernel, Wrong, testing::ValuesIn(mutants()),
+                         [](const auto& parameter) { return parameter.param.id; });
+
+}  // namespace
+}  // namespace qkcts
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], qkcts::worker_argument) == 0) return qkcts::worker_main();
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

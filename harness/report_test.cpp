@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three reports of one record that holds a case of every kind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <pugixml.hpp>
+#include <sstream>
+
+#include "harness/aggregate.hpp"
+#include "harness/failure_text.hpp"
+#include "harness/report_html.hpp"
+#include "harness/report_junit.hpp"
+#include "harness/report_text.hpp"
+#include "harness/sample_record.hpp"
+
+namespace qkcts {
+namespace {
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(FailureText, IsARepro) {
+  const RunRecord record = sample_record();
+  const std::string text = failure_text(record, record.cases[1]);
+  for (const char* part :
+       {"FAIL  hand/wrong", "contract plain_sdpa  clause QK-LSE  profile f32", "lse[b0 h0 t1]  1 of 2 elements fail",
+        "got    0x7fc00000  nan", "exact  0x3f317218  0.693147180559945309", "of another class",
+        "later stages, error/budget: output 2.6e+05",
+        "explain: qkcts explain hand.h5 hand/wrong lse 0,0,1 --profile f32",
+        "again:   qkcts run './lib mine.so' hand.h5 --case hand/wrong"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  const std::string output = failure_text(record, record.cases[1], record.cases[1].stages[3]);
+  EXPECT_NE(output.find("off    1.0e+06 ulp, budget 4 ulp (9.54e-07 = 0x1p-20), error/budget 2.6e+05"),
+            std::string::npos)
+      << output;
+}
+
+TEST(FailureText, PassingAndNeutralCasesHaveNone) {
+  const RunRecord record = sample_record();
+  for (const std::size_t index : {0, 5, 6}) EXPECT_EQ(failure_text(record, record.cases[index]), "");
+}
+
+TEST(FailureText, CrashKeepsTheLastWords) {
+  const RunRecord record = sample_record();
+  const std::string text = failure_text(record, record.cases[3]);
+  EXPECT_NE(text.find("FAIL error(crash)  hand/crash"), std::string::npos) << text;
+  EXPECT_NE(text.find("    | second line\n"), std::string::npos) << text;
+}
+
+TEST(FailureText, OwnLimitsHaveABlockOfTheirOwn) {
+  const RunRecord record = sample_record();
+  const std::string text = failure_text(record, record.cases[2]);
+  EXPECT_NE(text.find("OVER YOUR LIMIT  hand/limit"), std::string::npos) << text;
+  EXPECT_EQ(text.find("FAIL"), std::string::npos) << text;
+}
+
+TEST(FailureText, ShellArgumentsAreQuotedOnlyWhereNeeded) {
+  EXPECT_EQ(shell_quoted("./lib.so"), "./lib.so");
+  EXPECT_EQ(shell_quoted("a b"), "'a b'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted("mutants?mutant=x"), "'mutants?mutant=x'");
+  EXPECT_EQ(shell_quoted(""), "''");
+}
+
+TEST(Aggregate, FoldsCasesByContractAndStage) {
+  const std::vector<StageAggregate> lines = aggregate(sample_record());
+  ASSERT_EQ(lines.size(), 4u);
+  const StageAggregate& output = lines[3];
+  EXPECT_EQ(output.stage, QKCTS_STAGE_OUTPUT);
+  EXPECT_EQ(output.cases, 5);
+  EXPECT_EQ(output.not_judged, 2);
+  EXPECT_EQ(output.worst_case, "hand/wrong");
+  EXPECT_EQ(output.limits_exceeded, 1);
+  EXPECT_EQ(output.verdict, Verdict::error_crash);
+}
+
+TEST(ReportText, FitsEightyColumns) {
+  for (const RunRecord& record : {sample_record(), passing_record()}) {
+    std::istringstream lines(result_table(record) + summary_text(record));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+TEST(ReportText, SaysHowItEnded) {
+  RunRecord record = passing_record();
+  EXPECT_NE(summary_text(record).find("1 cases: 1 pass\nCONFORMING"), std::string::npos) << summary_text(record);
+  EXPECT_NE(summary_text(sample_record()).find("NOT CONFORMING"), std::string::npos);
+  record.cases.clear();
+  record.unavailable = "no such device";
+  EXPECT_NE(summary_text(record).find("NOTHING WAS RUN: no such device"), std::string::npos);
+}
+
+TEST(ReportJunit, IsWellFormedAndCountsAgree) {
+  pugi::xml_document document;
+  const pugi::xml_parse_result parsed = document.load_string(junit_xml(sample_record()).c_str());
+  ASSERT_TRUE(parsed) << parsed.description();
+  const pugi::xml_node suite = document.child("testsuites").child("testsuite");
+  EXPECT_STREQ(suite.attribute("name").value(), "hand.plain_sdpa");
+  EXPECT_EQ(suite.attribute("tests").as_int(), 7);
+  EXPECT_EQ(suite.attribute("failures").as_int(), 3);  // wrong, limit, restless
+  EXPECT_EQ(suite.attribute("errors").as_int(), 1);    // crash
+  EXPECT_EQ(suite.attribute("skipped").as_int(), 2);   // vague, unsupported
+  int children = 0;
+  for (const pugi::xml_node test : suite.children("testcase")) {
+    EXPECT_STREQ(test.attribute("classname").value(), "hand.plain_sdpa");
+    children += static_cast<int>(std::distance(test.begin(), test.end()));
+  }
+  EXPECT_EQ(children, 6);  // exactly one for each that is no pass
+}
+
+TEST(ReportHtml, IsOneFileThatFetchesNothing) {
+  const std::string html = report_html(sample_record());
+  for (const char* part : {"<script", "http://", "src=", "@import", "url("})
+    EXPECT_EQ(occurrences(html, part), 0u) << part;
+  EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
+  EXPECT_NE(html.find("prefers-color-scheme: dark"), std::string::npos);
+}
+
+TEST(ReportHtml, EscapesWhatAnAdapterSays) {
+  const std::string html = report_html(sample_record());
+  EXPECT_NE(html.find("mine &lt;&amp;&gt;"), std::string::npos);
+  EXPECT_EQ(html.find("last words: <b>"), std::string::npos);
+  EXPECT_TRUE(
+      std::none_of(html.begin(), html.end(), [](char c) { return static_cast<unsigned char>(c) == 0xff || c == 1; }));
+}
+
+TEST(ReportHtml, ElementsAreBalanced) {
+  const std::string html = report_html(sample_record());
+  for (const char* const name :
+       {"section", "table", "tr", "td", "svg", "figure", "details", "summary", "pre", "ol", "li"}) {
+    const std::string tag = name;
+    EXPECT_EQ(occurrences(html, "<" + tag + ">") + occurrences(html, "<" + tag + " "),
+              occurrences(html, "</" + tag + ">"))
+        << tag;
+  }
+}
+
+TEST(ReportHtml, HoldsTheFindings) {
+  const std::string html = report_html(sample_record());
+  for (const char* part : {"Not conforming", "Failures (4)", "hand/wrong", "qkcts explain hand.h5 hand/wrong",
+                           "QK-SCALE-01", "error(crash)", "own limit"}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+  EXPECT_NE(report_html(passing_record()).find("Conforming"), std::string::npos);
+  EXPECT_EQ(report_html(passing_record()).find("Failures ("), std::string::npos);
+}
+
+}  // namespace
+}  // namespace qkcts

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run record with one case of every kind, for the tests of the reports.
+#pragma once
+
+#include "harness/run_record.hpp"
+
+namespace qkcts {
+
+// The plain case: passing, failing in lse (NaN) and output (off), over an own limit, crashed (with hostile prints), not
+// repeatable, mistrusted, unsupported.
+RunRecord sample_record();
+
+// Only the passing case.
+RunRecord passing_record();
+
+}  // namespace qkcts
