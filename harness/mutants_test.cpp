@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,10 @@ struct OpenAdapter {
 struct Mutant {
   std::string id, clause, stage, verdict;
 };
+
+void PrintTo(const Mutant& mutant, std::ostream* out) {
+  *out << mutant.id;
+}
 
 const std::vector<Mutant>& mutants() {
   static const std::vector<Mutant> all = [] {

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# The kernel shown in README.md is the one that the consumer test builds and runs: every line of the README's C block
+# stands in my_kernel.c, in this order. cmake -DROOT=... -P readme_test.cmake
+file(READ "${ROOT}/README.md" readme)
+file(READ "${ROOT}/adapters/consumer_test/my_kernel.c" kernel)
+string(FIND "${readme}" "```c\n" start)
+if(start EQUAL -1)
+  message(FATAL_ERROR "README.md holds no C block")
+endif()
+math(EXPR start "${start} + 5")
+string(SUBSTRING "${readme}" ${start} -1 block)
+string(FIND "${block}" "```" end)
+string(SUBSTRING "${block}" 0 ${end} block)
+string(LENGTH "${block}" length)
+if(length LESS 400)
+  message(FATAL_ERROR "the C block of README.md is too short to be a kernel")
+endif()
+string(FIND "${kernel}" "${block}" place)
+if(place EQUAL -1)
+  message(FATAL_ERROR "README.md shows a kernel that is not the one in adapters/consumer_test/my_kernel.c")
+endif()
