@@ -83,6 +83,18 @@ struct CorpusWriter::State {
     file->write_texts(name, attribute::dimensions, layout.dimensions);
   }
 
+  void write_head() {
+    file->write_text("", attribute::format, schema::format_name);
+    const std::uint32_t version = schema::format_version;
+    file->write_numbers("", attribute::format_version, StoredType::uint32, std::as_bytes(std::span(&version, 1)));
+    file->write_text("", attribute::generator_version, header.generator_version);
+    file->write_text("", attribute::precision_policy, schema::precision_policy);
+    file->write_text("", attribute::suite, header.suite);
+    file->write_numbers("", attribute::seed, StoredType::uint64, std::as_bytes(std::span(&header.seed, 1)));
+    make_group(schema::contracts);
+    make_group(schema::cases);
+  }
+
   void write_contract(const Contract& contract) {
     const std::string digest = contract_digest(contract);
     const auto [known, is_new] = contracts.emplace(contract.name, digest);
@@ -156,20 +168,18 @@ struct CorpusWriter::State {
 
 CorpusWriter::CorpusWriter(const std::string& path, const CorpusHeader& header) : state_(std::make_unique<State>()) {
   state_->path = path;
-  state_->temporary = path + ".partial";
+  state_->temporary = fmt::format("{}.partial.{}", path, ::getpid());  // apart from those of other runs
   state_->header = header;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw WriteError(fmt::format("{}: is a folder", path));
-  state_->file = std::make_unique<Hdf5Output>(state_->temporary);
-  state_->file->write_text("", attribute::format, schema::format_name);
-  const std::uint32_t version = schema::format_version;
-  state_->file->write_numbers("", attribute::format_version, StoredType::uint32, std::as_bytes(std::span(&version, 1)));
-  state_->file->write_text("", attribute::generator_version, header.generator_version);
-  state_->file->write_text("", attribute::precision_policy, schema::precision_policy);
-  state_->file->write_text("", attribute::suite, header.suite);
-  state_->file->write_numbers("", attribute::seed, StoredType::uint64, std::as_bytes(std::span(&header.seed, 1)));
-  state_->make_group(schema::contracts);
-  state_->make_group(schema::cases);
+  try {
+    state_->file = std::make_unique<Hdf5Output>(state_->temporary);
+    state_->write_head();
+  } catch (...) {
+    state_->file.reset();
+    ::unlink(state_->temporary.c_str());
+    throw;
+  }
 }
 
 CorpusWriter::~CorpusWriter() {

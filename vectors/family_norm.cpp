@@ -186,6 +186,36 @@ std::string constant_rows_broken(const GoldenCase& golden) {
   return {};
 }
 
+// ---- shifted_rows -------------------------------------------------------------------------------------------------
+
+constexpr double shift_spread = 0x1p-10;
+
+std::string shifted_rows_fault(const Draft& draft) {
+  if (parameters(draft.format).precision < 24) return "needs a format that resolves a thousandth of a thousandth";
+  for (const Side side : {Side::query, Side::key}) {
+    const qkcts_norm& norm = draft.norm(side);
+    if (norm.applied != 0 && norm.center != 0 && norm.variance == QKCTS_VARIANCE_ONE_PASS_CLIPPED)
+      return "a one-pass variance may lose such a row altogether";
+  }
+  return needs_lanes(draft).empty() ? needs_norm(draft) : needs_lanes(draft);
+}
+
+// The mean is a thousand times the deviation: E[x^2] - E[x]^2 cancels, the mean of (x - mean)^2 does not.
+void draw_shifted_rows(Draft& draft) {
+  for (const Side side : {Side::query, Side::key})
+    for (double& x : draft.rows(side)) x = 1 + shift_spread * x;
+}
+
+std::string shifted_rows_broken(const GoldenCase& golden) {
+  for (const Input input : {Input::q, Input::k}) {
+    const std::vector<double> values = golden.input.inputs.at(input).values();
+    for (const double x : values)
+      if (std::abs(x - 1) > 6 * shift_spread) return fmt::format("{} holds {}", input_name(input), x);
+    if (values.front() == 1 && values.back() == 1) return fmt::format("{} does not vary", input_name(input));
+  }
+  return {};
+}
+
 // ---- gain_signs ---------------------------------------------------------------------------------------------------
 
 std::string gain_signs_fault(const Draft& draft) {
@@ -225,6 +255,8 @@ constexpr InputFamily list[] = {
     {"constant_rows", "constant and nearly constant rows: centring decides everything", "QK-NORM",
      "every fourth row is constant, the others within a quarter of it", constant_rows_fault, draw_constant_rows,
      constant_rows_broken},
+    {"shifted_rows", "rows whose mean is a thousand times their deviation: how the variance is formed decides",
+     "QK-VAR", "every entry of q and k within 6/1024 of 1", shifted_rows_fault, draw_shifted_rows, shifted_rows_broken},
     {"gain_signs", "negative, zero and large gains", "QK-GAIN",
      "each gain has a negative entry, and a zero if longer than 2", gain_signs_fault, draw_gain_signs,
      gain_signs_broken},

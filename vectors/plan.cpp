@@ -40,14 +40,14 @@ std::vector<Contract> contracts_of(const Json& group) {
   return contracts;
 }
 
-void check_profiles(const PlannedCase& planned, std::string_view origin) {
+void check_profiles(const PlannedCase& planned) {
   const std::vector<Profile> known = profiles_for(planned.format);
   for (const std::string& name : planned.profiles)
     if (std::none_of(known.begin(), known.end(), [&](const Profile& p) { return p.name == name; }))
-      throw InputError(fmt::format("{}: profile {} does not judge {}", origin, name, parameters(planned.format).name));
+      throw InputError(fmt::format("profile {} does not judge {}", name, parameters(planned.format).name));
 }
 
-void append_group(const Json& group, const std::string& origin, Plan& plan) {
+void append_group(const Json& group, Plan& plan) {
   PlannedCase planned;
   planned.rows = group.value("rows", 0U);
   planned.profiles = texts(group, "profiles");
@@ -59,14 +59,14 @@ void append_group(const Json& group, const std::string& origin, Plan& plan) {
             planned.contract = contract;
             planned.family = family;
             planned.format = format_named(format).value();
-            planned.shape = shape_from_text(shape, origin);
+            planned.shape = shape_from_text(shape);
             planned.slug = case_slug(contract, family, planned.format, planned.shape, index);
             planned.seed = case_seed(plan.seed, planned.slug);
-            check_profiles(planned, origin);
+            check_profiles(planned);
             if (std::string fault = family_fault(family, contract, planned.shape, planned.format); !fault.empty())
-              throw InputError(fmt::format("{}: {}: {}", origin, planned.slug, fault));
+              throw InputError(fmt::format("{}: {}", planned.slug, fault));
             if (plan.cases.size() >= schema::most_cases)
-              throw InputError(fmt::format("{}: more than {} cases", origin, schema::most_cases));
+              throw InputError(fmt::format("more than {} cases", schema::most_cases));
             plan.cases.push_back(planned);
           }
 }
@@ -79,8 +79,13 @@ Plan plan_from_json(std::string_view text, std::string_view origin, const PlanOv
   Plan plan;
   plan.suite = json["suite"].get<std::string>();
   plan.seed = overrides.has_seed ? overrides.seed : json["seed"].get<std::uint64_t>();
-  for (std::size_t i = 0; i < json["groups"].size(); ++i)
-    append_group(json["groups"][i], fmt::format("{}: /groups/{}", origin, i), plan);
+  for (std::size_t i = 0; i < json["groups"].size(); ++i) {
+    try {
+      append_group(json["groups"][i], plan);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{}: /groups/{}: {}", origin, i, error.what()));
+    }
+  }
   std::set<std::string_view> slugs;
   for (const PlannedCase& planned : plan.cases)
     if (!slugs.insert(planned.slug).second)
@@ -126,7 +131,7 @@ Contract with_epsilon(const Contract& contract, double eps) {
   return changed;
 }
 
-qkcts_shape shape_from_text(std::string_view text, std::string_view origin) {
+qkcts_shape shape_from_text(std::string_view text) {
   std::int64_t extents[7] = {};
   const char* at = text.data();
   const char* const end = text.data() + text.size();
@@ -134,7 +139,7 @@ qkcts_shape shape_from_text(std::string_view text, std::string_view origin) {
     const std::from_chars_result read = std::from_chars(at, end, extents[i]);
     const bool comma = read.ptr != end && *read.ptr == ',';
     if (read.ec != std::errc() || (i < 6) != comma || (i == 6 && read.ptr != end))
-      throw InputError(fmt::format("{}: shape \"{}\" is not B,Hq,Hkv,Lq,Lk,D,Dv", origin, text));
+      throw InputError(fmt::format("shape \"{}\" is not B,Hq,Hkv,Lq,Lk,D,Dv", text));
     at = read.ptr + (comma ? 1 : 0);
   }
   return {extents[0], extents[1], extents[2], extents[3], extents[4], extents[5], extents[6]};

@@ -48,7 +48,7 @@ Contract load_contract(const std::string& name_or_path);
 Contract with_epsilon(const Contract& contract, double eps);
 
 // "B,Hq,Hkv,Lq,Lk,D,Dv". Throws InputError.
-qkcts_shape shape_from_text(std::string_view text, std::string_view origin);
+qkcts_shape shape_from_text(std::string_view text);
 std::string case_slug(const Contract& contract, std::string_view family, Format format, const qkcts_shape& shape,
                       std::uint32_t seed_index);
 std::uint64_t case_seed(std::uint64_t plan_seed, std::string_view slug);

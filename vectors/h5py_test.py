@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a corpus with h5py alone: recomputes the logical digests as docs/vector_format.md describes them, and checks
+that every expected value is the correctly rounded one. Usage: h5py_test.py CORPUS"""
+
+import hashlib
+import struct
+import sys
+
+import h5py
+import numpy
+
+INPUTS = ["q", "k", "v", "q_gain", "k_gain", "q_bias", "k_bias", "cos", "sin", "q_position_ids", "k_position_ids",
+          "scale", "mask", "bias", "kv_len"]
+STAGES = ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"]
+PRECISION = {"binary64": 53, "binary32": 24, "binary16": 11, "bfloat16": 8}
+SMALLEST_EXPONENT = {"binary64": -1022, "binary32": -126, "binary16": -14, "bfloat16": -126}
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def raw_bits(dataset):
+    """The stored bits. h5py shows bfloat16 as float32, which holds each of its values."""
+    form = text(dataset.attrs["format"])
+    values = dataset[...]
+    if form == "bfloat16":
+        assert values.dtype == numpy.float32, values.dtype
+        bits = values.view(numpy.uint32)
+        assert not (bits & 0xFFFF).any() or numpy.isnan(values).any()
+        bits = (bits >> 16).astype(numpy.uint16)
+        bits[numpy.isnan(values)] = 0x7FC0
+        return bits
+    if form in PRECISION:
+        bits = values.view("u%d" % values.dtype.itemsize)
+        if form == "binary16":
+            bits = numpy.where(numpy.isnan(values), numpy.uint16(0x7E00), bits)
+        return bits
+    return values
+
+
+class Digest:
+    def __init__(self):
+        self.hash = hashlib.sha256()
+
+    def field(self, data):
+        data = data.encode() if isinstance(data, str) else data
+        self.hash.update(struct.pack("<Q", len(data)))
+        self.hash.update(data)
+
+    def number(self, value):
+        self.hash.update(struct.pack("<Q", int(value)))
+
+
+def rows_of(stage, shape, group):
+    if "rows" in group:
+        return group["rows"][...]
+    batch, q_heads, kv_heads, q_len, k_len = shape[:5]
+    of_keys = stage in ("k_norm", "k_rope")
+    return numpy.arange(batch * (kv_heads * k_len if of_keys else q_heads * q_len), dtype=numpy.uint32)
+
+
+def case_digest(slug, case, contract_digest):
+    digest = Digest()
+    digest.field("qkcts-case 1")
+    digest.field(slug)
+    digest.field(text(case.attrs["contract"]))
+    digest.field(contract_digest)
+    digest.field(text(case.attrs["family"]))
+    digest.field(text(case.attrs["description"]))
+    digest.number(case.attrs["seed"][0])
+    for extent in case.attrs["shape"]:
+        digest.number(extent)
+    digest.field(text(case.attrs["format"]))
+    digest.number(len(case.attrs["profiles"]))
+    for profile in case.attrs["profiles"]:
+        digest.field(text(profile))
+    for name in ("entropy", "p_max", "score_max"):
+        digest.hash.update(case.attrs[name].tobytes())
+    for name in INPUTS:
+        if name not in case["inputs"]:
+            continue
+        tensor = case["inputs"][name]
+        digest.field(name)
+        digest.field(text(tensor.attrs["format"]))
+        digest.number(len(tensor.shape))
+        for extent in tensor.shape:
+            digest.number(extent)
+        digest.field(raw_bits(tensor).tobytes())
+    for name in STAGES:
+        if name not in case["stages"]:
+            continue
+        group = case["stages"][name]
+        count = group["expected"].size
+        profiles = group["budget"].shape[0]
+        rule = group["rule"][...] if "rule" in group else numpy.zeros(count, numpy.uint8)
+        trust = group["trust"][...] if "trust" in group else numpy.zeros(group["budget"].shape, numpy.uint8)
+        digest.field(name)
+        digest.field(text(group.attrs["format"]))
+        digest.field(rows_of(name, case.attrs["shape"], group).astype("<u4").tobytes())
+        digest.field(raw_bits(group["expected"]).astype("<u8").tobytes())
+        digest.field(group["value_hi"][...].tobytes())
+        digest.field(group["value_lo"][...].tobytes())
+        digest.field(rule.tobytes())
+        digest.number(profiles)
+        for profile in range(profiles):
+            digest.field(group["budget"][profile].tobytes())
+            digest.field(trust[profile].tobytes())
+    return digest.hash.hexdigest()
+
+
+def check_rounding(name, group):
+    """expected is within half an ulp (and the last bits of the stored pair) of value_hi + value_lo/256 ulp."""
+    form = text(group.attrs["format"])
+    expected = group["expected"][...].astype(numpy.float64)
+    high, low = group["value_hi"][...], group["value_lo"][...].astype(numpy.float64)
+    finite = numpy.isfinite(expected) & numpy.isfinite(high)
+    same_class = (numpy.isnan(expected) == numpy.isnan(high)) & ((expected == high) | finite | numpy.isnan(high))
+    assert same_class.all(), name
+    exponent = numpy.maximum(numpy.frexp(expected[finite])[1] - 1, SMALLEST_EXPONENT[form])
+    ulp = numpy.ldexp(1.0, exponent - PRECISION[form] + 1)
+    fine = numpy.spacing(numpy.abs(high[finite]))
+    error = numpy.abs((high[finite] - expected[finite]) + low[finite] / 256 * fine)
+    assert (error <= ulp / 2 + fine / 512).all(), name
+
+
+def main(path):
+    cases = {}
+    stored = h5py.File(path, "r")
+    assert text(stored.attrs["format"]) == "qkcts-vectors"
+    contracts = {name: text(group.attrs["digest"]) for name, group in stored["contracts"].items()}
+
+    def visit(name, item):
+        if isinstance(item, h5py.Group) and "contract" in item.attrs:
+            cases[name] = item
+        if isinstance(item, h5py.Dataset):
+            assert len(item.attrs["dimensions"]) == len(item.shape), item.name
+
+    stored["cases"].visititems(visit)
+    total = Digest()
+    total.field("qkcts-corpus 1")
+    total.field(text(stored.attrs["suite"]))
+    total.number(stored.attrs["seed"][0])
+    total.number(len(contracts))
+    for name in sorted(contracts):
+        total.field(name)
+        total.field(contracts[name])
+    total.number(len(cases))
+    for slug in sorted(cases):
+        case = cases[slug]
+        digest = case_digest(slug, case, contracts[text(case.attrs["contract"])])
+        assert digest == text(case.attrs["digest"]), "digest of " + slug
+        total.field(slug)
+        total.field(digest)
+        for name, group in case["stages"].items():
+            check_rounding(slug + " " + name, group)
+    assert total.hash.hexdigest() == text(stored.attrs["digest"]), "digest of the corpus"
+    assert cases
+    formats = {text(case.attrs["format"]) for case in cases.values()}
+    print("%d cases in %s: digests and roundings agree" % (len(cases), ", ".join(sorted(formats))))
+
+
+main(sys.argv[1])

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vectors/input_family.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "vectors/generate.hpp"
+#include "vectors/sample_golden.hpp"
+
+namespace qkcts {
+namespace {
+
+struct Sample {
+  const char* family;
+  const char* contract;
+  const char* shape;
+};
+
+// Each family under contracts that admit it: one with and one without a norm, or with another kind of it.
+constexpr Sample samples[] = {
+    {"gaussian", "qwen3_rmsnorm", "2,4,2,9,15,64,40"},
+    {"gaussian", "plain_sdpa", "2,4,2,9,15,64,40"},
+    {"correlated", "qwen3_rmsnorm", "1,4,2,9,15,64,40"},
+    {"correlated", "plain_sdpa", "1,4,2,20,15,16,8"},
+    {"norm40", "henry2020_l2", "2,4,2,5,8,128,64"},
+    {"norm40", "plain_sdpa", "1,2,1,5,8,7,3"},
+    {"magnitude_sweep", "plain_sdpa", "1,2,1,15,8,32,16"},
+    {"magnitude_sweep", "qwen3_rmsnorm", "1,2,1,15,15,32,16"},
+    {"long_rows", "qwen3_rmsnorm", "1,2,1,5,129,32,24"},
+    {"long_rows", "plain_sdpa", "1,2,1,3,257,32,24"},
+    {"offset_positions", "llama4_rms_unweighted", "2,4,2,6,10,24,20"},
+    {"offset_positions", "gemma2_softcap", "2,4,2,6,10,24,20"},
+    {"eps_edge", "qwen3_rmsnorm", "1,4,2,12,18,24,20"},
+    {"eps_edge", "olmo2_full_width", "1,4,2,12,18,24,20"},
+    {"eps_edge", "clause_l2_outside_root", "1,4,2,12,18,24,20"},
+    {"absorbed_tail", "vit22b_rms_uncentered", "1,4,2,9,14,64,40"},
+    {"absorbed_tail", "qwen3_rmsnorm", "1,4,2,9,14,64,40"},
+    {"cancelling", "plain_sdpa", "1,4,2,9,14,64,40"},
+    {"cancelling", "clause_eps_inside_root", "1,4,2,9,14,33,40"},
+    {"constant_rows", "flax_qk_layernorm", "1,4,2,9,14,64,40"},
+    {"constant_rows", "qwen3_rmsnorm", "1,4,2,9,14,64,40"},
+    {"shifted_rows", "clause_layer_norm_two_pass", "1,4,2,9,14,64,40"},
+    {"shifted_rows", "qwen3_rmsnorm", "1,4,2,9,14,64,40"},
+    {"low_scores", "plain_sdpa", "1,4,2,9,14,64,40"},
+    {"low_scores", "clause_window_causal", "1,4,2,40,44,24,20"},
+    {"low_scores", "clause_mask_boolean", "1,4,2,9,40,24,20"},
+    {"gain_signs", "qwen3_rmsnorm", "1,4,2,9,14,32,40"},
+    {"gain_signs", "gemma3_rmsnorm", "1,4,2,9,14,32,40"},
+    {"huge", "olmo2_full_width", "1,4,2,9,14,64,40"},
+    {"huge", "henry2020_l2", "1,4,2,9,14,64,40"},
+    {"subnormal", "plain_sdpa", "1,4,2,7,12,40,24"},
+    {"subnormal", "qwen3_rmsnorm", "1,4,2,7,12,40,24"},
+    {"near_cap", "gemma2_softcap", "1,4,2,9,14,64,40"},
+    {"near_cap", "rmsnorm_softcap", "1,4,2,9,14,64,40"},
+    {"one_hot", "plain_sdpa", "1,4,2,9,14,64,40"},
+    {"one_hot", "qwen3_rmsnorm", "1,4,2,9,14,64,40"},
+    {"one_hot", "henry2020_l2", "1,4,2,9,14,64,40"},
+    {"tied", "plain_sdpa", "1,4,2,9,14,64,40"},
+    {"tied", "gemma2_softcap", "1,4,2,9,14,64,40"},
+    {"tied", "olmo2_full_width", "1,4,2,9,14,64,40"},
+    {"padded", "henry2020_l2", "3,4,2,5,17,24,20"},
+    {"padded", "clause_empty_uniform", "1,4,2,5,17,24,20"},
+    {"random_mask", "clause_mask_boolean", "2,4,2,9,35,24,20"},
+    {"random_mask", "clause_bias_additive", "2,4,2,9,35,24,20"},
+};
+
+std::string name_of(const testing::TestParamInfo<Sample>& info) {
+  return std::string(info.param.family) + "_" + info.param.contract + "_" + std::to_string(info.index);
+}
+
+class EveryFamily : public testing::TestWithParam<Sample> {};
+
+TEST_P(EveryFamily, KeepsItsPromiseInEveryFormatThatItFits) {
+  const InputFamily& family = input_family(GetParam().family);
+  int fitting = 0;
+  for (const Format format : {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16}) {
+    const PlannedCase planned = sample_plan(GetParam().contract, GetParam().family, format, GetParam().shape);
+    if (!family_fault(planned.family, planned.contract, planned.shape, format).empty()) continue;
+    ++fitting;
+    const Case c = make_case(planned);
+    EXPECT_EQ(case_fault(c), "");
+    GoldenCase golden;
+    golden.input = c;
+    std::vector<DroppedProfile> dropped;
+    golden = make_golden(planned, dropped);
+    EXPECT_EQ(family.broken(golden), "") << parameters(format).name;
+  }
+  EXPECT_GE(fitting, 1);
+}
+
+// The mutant: inputs of another kind must break the promise, or the promise says nothing.
+TEST_P(EveryFamily, OtherInputsBreakThePromise) {
+  const std::string other = std::string(GetParam().family) == "gaussian" ? "absorbed_tail" : "gaussian";
+  std::vector<DroppedProfile> dropped;
+  const GoldenCase golden =
+      make_golden(sample_plan(GetParam().contract, other, Format::binary32, GetParam().shape), dropped);
+  EXPECT_NE(input_family(GetParam().family).broken(golden), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(InputFamily, EveryFamily, testing::ValuesIn(samples), name_of);
+
+TEST(InputFamily, EveryOneIsSampledDescribedAndNamedOnce) {
+  std::set<std::string_view> sampled, names;
+  for (const Sample& sample : samples) sampled.insert(sample.family);
+  for (const InputFamily& family : input_families()) {
+    EXPECT_TRUE(names.insert(family.name).second) << family.name;
+    EXPECT_EQ(sampled.count(family.name), 1U) << family.name << " has no sample in this test";
+    EXPECT_FALSE(family.reason.empty() || family.promise.empty() || family.clause.empty()) << family.name;
+  }
+  EXPECT_THROW(input_family("no_such_family"), InputError);
+}
+
+TEST(InputFamily, UnfitContractsAreRefusedWithAReason) {
+  const auto fault = [](const char* family, const char* contract, const char* shape, Format format) {
+    const PlannedCase p = sample_plan(contract, family, format, shape);
+    return family_fault(family, p.contract, p.shape, format);
+  };
+  const char* shape = "1,4,2,9,14,64,40";
+  EXPECT_EQ(fault("eps_edge", "plain_sdpa", shape, Format::binary32), "needs a norm");
+  EXPECT_EQ(fault("eps_edge", "clause_eps_zero", shape, Format::binary32), "needs an epsilon above 0");
+  EXPECT_NE(fault("eps_edge", "henry2020_l2", shape, Format::binary16), "");
+  EXPECT_EQ(fault("near_cap", "plain_sdpa", shape, Format::binary32), "needs a soft-cap");
+  EXPECT_NE(fault("one_hot", "gemma2_softcap", shape, Format::binary32), "");
+  EXPECT_NE(fault("one_hot", "llama4_rms_unweighted", shape, Format::binary32), "");
+  EXPECT_NE(fault("huge", "plain_sdpa", shape, Format::binary32), "");
+  EXPECT_NE(fault("long_rows", "plain_sdpa", shape, Format::binary32), "");
+  EXPECT_NE(fault("padded", "plain_sdpa", shape, Format::binary32), "");
+  EXPECT_NE(fault("random_mask", "plain_sdpa", shape, Format::binary32), "");
+  EXPECT_NE(fault("offset_positions", "plain_sdpa", shape, Format::binary32), "");
+  EXPECT_NE(fault("gain_signs", "henry2020_l2", shape, Format::binary32), "");
+  EXPECT_EQ(fault("gaussian", "plain_sdpa", shape, Format::binary32), "");
+  const PlannedCase unfit = sample_plan("plain_sdpa", "padded", Format::binary32, shape);
+  EXPECT_THROW(make_case(unfit), InputError);
+}
+
+// q.k / sqrt(D) of independent gaussian rows has variance 1; pairs that share no row, so that they are independent.
+TEST(InputFamily, GaussianScaledScoresHaveVarianceOne) {
+  const Case c = make_case(sample_plan("plain_sdpa", "gaussian", Format::binary32, "1,4,4,500,500,64,1"));
+  const std::vector<double> q = c.inputs.at(Input::q).values(), k = c.inputs.at(Input::k).values();
+  constexpr std::size_t lanes = 64, rows = 2000;
+  double squares = 0, fourths = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    double s = 0;
+    for (std::size_t d = 0; d < lanes; ++d) s += q[row * lanes + d] * k[row * lanes + d] / 8;
+    squares += s * s / rows;
+    fourths += s * s * s * s / rows;
+  }
+  EXPECT_NEAR(squares, 1, 5 * std::sqrt((fourths - squares * squares) / rows));
+}
+
+// Lanes that are rotated together, and the two sides, must not share a gain, or clauses coincide.
+TEST(InputFamily, GainsDifferInEveryPairAndSide) {
+  for (const Format format : {Format::binary32, Format::bfloat16}) {
+    const Case c = make_case(sample_plan("qwen3_rmsnorm", "gaussian", format, "1,4,2,3,4,128,16"));
+    const std::vector<double> q = c.inputs.at(Input::q_gain).values(), k = c.inputs.at(Input::k_gain).values();
+    for (std::size_t i = 0; i < 128; ++i) {
+      EXPECT_GE(std::abs(q[i] - q[i ^ 1U]), 0.24);
+      EXPECT_GE(std::abs(q[i] - q[(i + 64) % 128]), 0.24);
+    }
+    EXPECT_NE(q, k);
+  }
+  const Case partial =
+      make_case(sample_plan("clause_rope_partial_first", "gaussian", Format::binary32, "1,4,2,3,4,24,16"));
+  const std::vector<double> gain = partial.inputs.at(Input::q_gain).values();
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_GE(std::abs(gain[i] - gain[i + 8]), 0.24);
+}
+
+TEST(InputFamily, EqualArgumentsGiveEqualBitsAndSeedsMatter) {
+  const PlannedCase planned = sample_plan("qwen3_rmsnorm", "gaussian", Format::binary32, "1,4,2,3,4,8,6");
+  const auto bytes = [&](std::uint64_t seed) {
+    PlannedCase other = planned;
+    other.seed = seed;
+    return make_case(other).inputs.at(Input::q).bytes;
+  };
+  EXPECT_EQ(bytes(1), bytes(1));
+  EXPECT_NE(bytes(1), bytes(2));
+}
+
+}  // namespace
+}  // namespace qkcts

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vectors/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "vectors/input_family.hpp"
+#include "vectors/slug.hpp"
+
+namespace qkcts {
+namespace {
+
+std::string plan_text(const std::string& groups) {
+  return R"({"schema":"qkcts-plan/1","suite":"s","seed":3,"groups":[)" + groups + "]}";
+}
+
+std::string refusal(const std::string& groups) {
+  try {
+    static_cast<void>(plan_from_json(plan_text(groups), "p.json"));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+constexpr const char* good_group =
+    R"({"contracts":["qwen3_rmsnorm","plain_sdpa"],"families":["gaussian","cancelling"],)"
+    R"("formats":["binary32","bfloat16"],"shapes":["1,2,1,3,4,8,6"],"seeds":2,"rows":5})";
+
+TEST(Plan, AGroupIsTheProductOfItsLists) {
+  const Plan plan = plan_from_json(plan_text(good_group), "p.json");
+  ASSERT_EQ(plan.cases.size(), 16U);
+  EXPECT_EQ(plan.cases[0].slug, "qwen3_rmsnorm/gaussian/binary32_1x2x1x3x4x8x6");
+  EXPECT_EQ(plan.cases[1].slug, "qwen3_rmsnorm/gaussian/binary32_1x2x1x3x4x8x6_s1");
+  EXPECT_EQ(plan.cases[15].slug, "plain_sdpa/cancelling/bfloat16_1x2x1x3x4x8x6_s1");
+  EXPECT_EQ(plan.cases[0].rows, 5U);
+  std::set<std::uint64_t> seeds;
+  for (const PlannedCase& planned : plan.cases) {
+    EXPECT_TRUE(is_slug(planned.slug));
+    EXPECT_TRUE(seeds.insert(planned.seed).second);
+    EXPECT_EQ(planned.seed, case_seed(3, planned.slug));
+  }
+}
+
+TEST(Plan, SeedsFollowThePlanOrTheOverride) {
+  const Plan plan = plan_from_json(plan_text(good_group), "p.json");
+  PlanOverrides overrides;
+  overrides.has_seed = true;
+  overrides.seed = 4;
+  const Plan other = plan_from_json(plan_text(good_group), "p.json", overrides);
+  EXPECT_EQ(other.seed, 4U);
+  EXPECT_EQ(other.cases[0].slug, plan.cases[0].slug);
+  EXPECT_NE(other.cases[0].seed, plan.cases[0].seed);
+}
+
+TEST(Plan, EpsilonsMakeContractsOfTheirOwn) {
+  const Plan plan =
+      plan_from_json(plan_text(R"({"contracts":["qwen3_rmsnorm"],"families":["gaussian"],"formats":["binary32"],)"
+                               R"("shapes":["1,2,1,3,4,8,6"],"eps":[0,1e-12,0.5,0.001]})"),
+                     "p.json");
+  ASSERT_EQ(plan.cases.size(), 4U);
+  EXPECT_EQ(plan.cases[0].contract.name, "qwen3_rmsnorm_eps_0");
+  EXPECT_EQ(plan.cases[1].contract.name, "qwen3_rmsnorm_eps_1em12");
+  EXPECT_EQ(plan.cases[2].contract.name, "qwen3_rmsnorm_eps_0p5");
+  EXPECT_EQ(plan.cases[3].contract.name, "qwen3_rmsnorm_eps_0p001");
+  EXPECT_EQ(plan.cases[1].contract.terms.q_norm.eps, 1e-12);
+  EXPECT_EQ(plan.cases[1].contract.terms.k_norm.eps, 1e-12);
+  EXPECT_THROW(with_epsilon(shipped_contract("plain_sdpa"), 1e-3), InputError);
+}
+
+TEST(Plan, FaultsNameTheirPlace) {
+  EXPECT_EQ(refusal(good_group), "accepted");
+  const auto group = [](const char* contract, const char* family, const char* shape, const char* rest = "") {
+    return std::string(R"({"contracts":[")") + contract + R"("],"families":[")" + family +
+           R"("],"formats":["binary32"],"shapes":[")" + shape + "\"]" + rest + "}";
+  };
+  EXPECT_NE(refusal(group("qwen4", "gaussian", "1,2,1,3,4,8,6")).find("qwen4"), std::string::npos);
+  EXPECT_NE(refusal(group("plain_sdpa", "gausian", "1,2,1,3,4,8,6")).find("gausian"), std::string::npos);
+  for (const char* shape : {"1,2,1,3,4,8,xy", "1,2,1,3,4,8,6,7", "1,2,1,3,4,8,6 ", "1,2,1,,4,8,6,", "1,2,1,3,4,8.5,6"})
+    EXPECT_NE(refusal(group("plain_sdpa", "gaussian", shape)).find("is not B,Hq,Hkv,Lq,Lk,D,Dv"), std::string::npos)
+        << shape;
+  EXPECT_NE(refusal(group("plain_sdpa", "gaussian", "1,3,2,3,4,8,6")).find("multiple"), std::string::npos);
+  EXPECT_NE(refusal(group("plain_sdpa", "padded", "1,2,1,3,4,8,6")).find("needs key lengths"), std::string::npos);
+  EXPECT_NE(refusal(group("plain_sdpa", "gaussian", "1,2,1,3,4,8,6", R"(,"profiles":["f64"])")).find("profile f64"),
+            std::string::npos);
+  EXPECT_NE(refusal(group("plain_sdpa", "gaussian", "1,2,1,3,4,8,6", R"(,"unknown":1)")), "accepted");
+  EXPECT_NE(refusal(std::string(good_group) + "," + good_group).find("occurs twice"), std::string::npos);
+  EXPECT_NE(refusal(std::string(good_group) + "," + group("plain_sdpa", "none", "1,2,1,3,4,8,6")).find("/groups/1"),
+            std::string::npos);
+  EXPECT_THROW(load_plan("no_such_suite"), InputError);
+  EXPECT_THROW(load_plan("no/such/file.json"), InputError);
+}
+
+TEST(Plan, CoreHoldsWhatItPromises) {
+  const Plan core = load_plan("core");
+  EXPECT_LE(core.cases.size(), 200U);
+  std::map<std::string, std::set<Format>> formats;
+  std::set<std::int64_t> q_lengths, k_lengths, lanes;
+  std::set<std::string> families;
+  bool batch = false, differing_values = false, grouped = false, odd = false, one_lane = false, uneven = false;
+  for (const PlannedCase& planned : core.cases) {
+    if (planned.family == "gaussian") formats[planned.contract.name].insert(planned.format);
+    families.insert(planned.family);
+    q_lengths.insert(planned.shape.q_len);
+    k_lengths.insert(planned.shape.k_len);
+    batch |= planned.shape.batch > 1;
+    differing_values |= planned.shape.head_dim != planned.shape.v_head_dim;
+    grouped |= planned.shape.kv_heads > 1 && planned.shape.kv_heads < planned.shape.q_heads;
+    odd |= planned.shape.head_dim % 2 != 0 && planned.shape.head_dim > 1;
+    one_lane |= planned.shape.head_dim == 1;
+    uneven |= planned.shape.head_dim % 8 != 0;
+  }
+  for (const std::string& contract : shipped_contracts())
+    EXPECT_EQ(formats[contract].count(Format::binary32), 1U) << contract;
+  for (const char* contract :
+       {"qwen3_rmsnorm", "henry2020_l2", "vit22b_rms_uncentered", "gemma2_softcap", "plain_sdpa"})
+    EXPECT_EQ(formats[contract].size(), 4U) << contract;
+  for (const std::int64_t length : {127, 128, 129, 255, 256, 257}) {
+    EXPECT_EQ(k_lengths.count(length), 1U) << length;
+    EXPECT_EQ(q_lengths.count(length), 1U) << length;
+  }
+  EXPECT_TRUE(batch && differing_values && grouped && odd && one_lane && uneven);
+  EXPECT_EQ(families.size(), input_families().size());
+}
+
+TEST(Plan, EveryShippedPlanLoads) {
+  for (const std::string& name : shipped_plans()) EXPECT_FALSE(load_plan(name).cases.empty()) << name;
+}
+
+}  // namespace
+}  // namespace qkcts
