@@ -128,7 +128,7 @@ StatisticRange statistic_range(const qkcts_norm& norm, const Sums& sums, const M
   // Running updates (Welford, Chan): increments w (d + e)(d + e') with |e|, |e'| bounded in the mean by drift.
   const double drift = std::sqrt(weight) * mean.drift;
   const double update_phi = joined(arithmetic.growth(norm_statistic, n + 8), quotient);
-  const double cross = 2.83 * drift * (lower_sigma + eta);
+  const double cross = 2.83 * drift * (sigma + eta);
   const double updated = upper_square + 2.83 * drift * (sigma + eta) + 2 * drift * drift;
   range.fall = std::max(range.fall, input_fall + update_phi * lower_square + cross + drift * drift + flushed);
   range.rise = std::max(range.rise, (updated - sums.statistic) + update_phi * updated + flushed);

@@ -82,7 +82,7 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
   const double theta = joined(arithmetic.product_growth(output_sum, n + 1, slots + matrix_block), w.rescale, u);
   const double quotient = arithmetic.quotient(output_quotient);
   const double merge = arithmetic.u(split_merge) > 0 ? joined(quotient, growth_upper(3, arithmetic.u(split_merge))) : 0;
-  const double common = expm1_upper(w.merged_output);
+  const double common = expm1_upper(w.merged);
   const double inverse = 1 + w.sum_inverse;
   const double stored_inverse = 1 + w.stored_inverse;
   const double lambda = arithmetic.lambda(output_underflow);

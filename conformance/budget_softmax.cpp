@@ -150,8 +150,7 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
   const double merge_size = merge_u * (std::fabs(row.lse) + w.shift) * (1 + 8 * merge_u);
   w.merged_lse = 2 * merge_size + (arithmetic.log(split_merge) + 8 * merge_u) * (log_upper(w.n + 1) + w.shift) +
                  2 * arithmetic.exp_exponent(split_merge);
-  w.merged_output = w.merged_lse + merge_size;
-  w.merged_probability = w.merged_lse + 4 * merge_size;
+  w.merged = w.merged_lse + 4 * merge_size;
   return w;
 }
 
@@ -161,7 +160,7 @@ std::vector<double> probability_errors(const RowWeights& w, const BudgetArithmet
   const double u = arithmetic.u(softmax_quotient);
   const double u_p = arithmetic.weight_roundoff(probability_storage);
   const double factor = joined(w.sum_inverse, w.rescale, arithmetic.quotient(softmax_quotient), u, w.stored_inverse,
-                               u_p, expm1_upper(w.merged_probability));
+                               u_p, expm1_upper(w.merged));
   const double flush = (w.weight_flush + w.store_flush) * (1 + w.sum_inverse) * (1 + w.stored_inverse) +
                        arithmetic.lambda(softmax_underflow);
   // Sums over all keys but one: of the largest key they are made apart, where the subtraction would cancel.

@@ -37,11 +37,10 @@ struct RowWeights {
   double store_flush = 0;     // likewise by its storage
   double least_sum = 1;       // of the row, in units of its shift
   double reach = 1;           // largest weight, in those units
-  // A factor e^(+-gamma) that a merge through log-sum-exps leaves: of the log-sum-exp itself, of the output, and of
-  // probabilities that are formed as e^(s - L).
+  // A factor e^(+-gamma) that is left where weights are formed from stored log-sum-exps; and the error of one that is
+  // itself merged from those of parts.
+  double merged = 0;
   double merged_lse = 0;
-  double merged_output = 0;
-  double merged_probability = 0;
   double rescales = 0;  // R
   double exponent = 0;  // largest t_j
   double log_sum = 0;   // ln l >= 0
