@@ -121,15 +121,6 @@ TEST(Budget, GrowsTermByTermFromNothing) {
   EXPECT_LT(none[QKCTS_STAGE_OUTPUT].delta[4], 1e-13);
 }
 
-TEST(Budget, TermsHaveDistinctIds) {
-  std::set<std::string_view> ids;
-  for (const BudgetTerm term : budget_terms()) {
-    EXPECT_TRUE(ids.insert(budget_term_id(term)).second);
-    EXPECT_FALSE(budget_term_title(term).empty());
-  }
-  EXPECT_LT(ids.size(), 64u);
-}
-
 // bfloat16 storage is a sum of terms, never the larger of two.
 TEST(Budget, StorageAddsToArithmetic) {
   const Example narrow(Format::bfloat16);
