@@ -9,6 +9,7 @@
 
 #include "conformance/contract_field.hpp"
 #include "conformance/json_schema.hpp"
+#include "harness/adapter_error.hpp"
 
 namespace qkcts {
 namespace {
@@ -84,6 +85,14 @@ AdapterDescription description_from_json(std::string_view text, std::string_view
         fmt::format("{}: /stages: `output` is missing; only an adapter without formats may leave it out", origin));
   }
   return description;
+}
+
+AdapterDescription description_from_adapter(std::string_view text, const std::string& given) {
+  try {
+    return description_from_json(text, given + ": describe()");
+  } catch (const InputError& error) {
+    throw AdapterError(error.what());
+  }
 }
 
 std::string unsupported_reason(const AdapterDescription& description, const Case& c) {

@@ -36,6 +36,10 @@ struct AdapterDescription {
 // Throws InputError naming `origin` and the JSON pointer of the first fault.
 AdapterDescription description_from_json(std::string_view text, std::string_view origin);
 
+// The same for the text that the adapter `given` returned: its faults are AdapterError, since no file of the user's is
+// bad.
+AdapterDescription description_from_adapter(std::string_view text, const std::string& given);
+
 // Why the case lies outside of the description, as one line ("k_len 257 is more than 256"); empty if it lies inside.
 std::string unsupported_reason(const AdapterDescription& description, const Case& c);
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/aggregate.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace qkcts {
 namespace {
@@ -36,14 +41,13 @@ void add(StageAggregate& sum, const CaseResult& result, const StageResult& stage
   sum.limits_exceeded += j.limit->violations > 0 ? 1 : 0;
 }
 
-}  // namespace
-
-std::vector<StageAggregate> aggregate(const RunRecord& record) {
+std::vector<StageAggregate> fold(const RunRecord& record, const std::function<std::string(const CaseResult&)>& name) {
   std::map<std::pair<std::string, int>, StageAggregate> folded;
   for (const CaseResult& result : record.cases) {
+    const std::string contract = name(result);
     for (const StageResult& stage : result.stages) {
-      StageAggregate& sum = folded[{result.contract, stage.stage}];
-      sum.contract = result.contract;
+      StageAggregate& sum = folded[{contract, stage.stage}];
+      sum.contract = contract;
       sum.stage = stage.stage;
       add(sum, result, stage);
     }
@@ -51,6 +55,32 @@ std::vector<StageAggregate> aggregate(const RunRecord& record) {
   std::vector<StageAggregate> list;
   for (auto& [key, sum] : folded) list.push_back(std::move(sum));
   return list;
+}
+
+bool varies_one_clause(const std::string& contract) {
+  return contract.rfind("clause_", 0) == 0;
+}
+
+}  // namespace
+
+std::vector<StageAggregate> aggregate(const RunRecord& record) {
+  return fold(record, [](const CaseResult& result) { return result.contract; });
+}
+
+std::vector<StageAggregate> aggregate_briefly(const RunRecord& record) {
+  std::set<std::string> violated, together;
+  for (const CaseResult& result : record.cases) {
+    if (violates(result.verdict)) violated.insert(result.contract);
+  }
+  for (const CaseResult& result : record.cases) {
+    if (varies_one_clause(result.contract) && !violated.contains(result.contract)) together.insert(result.contract);
+  }
+  const std::string group = fmt::format("clause_* ({})", together.size());
+  std::vector<StageAggregate> lines = fold(
+      record, [&](const CaseResult& result) { return together.contains(result.contract) ? group : result.contract; });
+  std::stable_partition(lines.begin(), lines.end(),
+                        [](const StageAggregate& line) { return !varies_one_clause(line.contract); });
+  return lines;
 }
 
 }  // namespace qkcts

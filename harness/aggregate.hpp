@@ -28,4 +28,8 @@ struct StageAggregate {
 // In order of contract name, then of evaluation.
 std::vector<StageAggregate> aggregate(const RunRecord& record);
 
+// The same for a terminal: contracts named clause_..., which vary one clause each, stand together as "clause_* (N)"
+// behind the others, except those in which something violates.
+std::vector<StageAggregate> aggregate_briefly(const RunRecord& record);
+
 }  // namespace qkcts

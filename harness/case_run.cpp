@@ -130,16 +130,16 @@ void hold_to_claims(CaseResult& result, const AdapterDescription& description) {
 
 std::string judging_profile(const GoldenCase& golden, const AdapterDescription& description,
                             const RunOptions& options) {
+  const auto held = [&](const std::string& name) {
+    return std::find(golden.profiles.begin(), golden.profiles.end(), name) != golden.profiles.end();
+  };
+  if (options.profile && held(*options.profile)) return *options.profile;
   const auto declared = description.profile.find(golden.input.inputs.format);
-  const std::string name = options.profile                         ? *options.profile
-                           : declared != description.profile.end() ? declared->second
-                           : golden.profiles.empty()               ? std::string()
-                                                                   : golden.profiles.front();
-  if (std::find(golden.profiles.begin(), golden.profiles.end(), name) == golden.profiles.end()) {
-    throw InputError(fmt::format("{}: holds no budgets for profile '{}'; it has: {}", golden.input.slug, name,
-                                 fmt::join(golden.profiles, ", ")));
-  }
-  return name;
+  const std::string fallback = golden.profiles.empty() ? std::string() : golden.profiles.front();
+  const std::string name = declared != description.profile.end() ? declared->second : fallback;
+  if (held(name)) return name;
+  throw InputError(fmt::format("{}: holds no budgets for profile '{}', which {} names; it has: {}", golden.input.slug,
+                               name, description.name, fmt::join(golden.profiles, ", ")));
 }
 
 CaseResult unrun_case(const GoldenCase& golden, Verdict verdict, std::string detail) {

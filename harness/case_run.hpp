@@ -43,8 +43,8 @@ struct CaseResult {
   std::vector<StageResult> stages;  // that exist in the case, in order of evaluation
 };
 
-// The profile by which a case is judged: the one asked for, else the adapter's for this format, else the first that the
-// case has. Throws InputError if the case has no budgets for it.
+// The profile by which a case is judged: the one asked for if the case has it (a profile belongs to one format), else
+// the adapter's for this format, else the first of the case. Throws InputError if the case does not hold the adapter's.
 std::string judging_profile(const GoldenCase& golden, const AdapterDescription& description, const RunOptions& options);
 
 CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description, const GoldenCase& golden,

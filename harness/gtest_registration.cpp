@@ -50,6 +50,7 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
   arguments.push_back(nullptr);
   int count = static_cast<int>(words.size());
   testing::InitGoogleTest(&count, arguments.data());
+  testing::GTEST_FLAG(catch_exceptions) = false;  // main() turns them into exit codes
   if (count > 1) throw InputError(fmt::format("'{}' behind -- is no argument of GoogleTest", arguments[1]));
 
   for (const StageTest& test : tests) {

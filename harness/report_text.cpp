@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "harness/aggregate.hpp"
 #include "harness/value_text.hpp"
@@ -19,10 +21,23 @@ std::string rule() {
   return std::string(80, '-') + "\n";
 }
 
+// Why cases were not judged, one line per verdict and reason.
+std::string reasons(const RunRecord& record) {
+  std::map<std::pair<Verdict, std::string>, int> counts;
+  for (const CaseResult& result : record.cases) {
+    if (row(result.verdict).effect == Effect::neutral) ++counts[{result.verdict, result.detail}];
+  }
+  std::string text;
+  for (const auto& [key, count] : counts) {
+    text += clipped(fmt::format("  {} {}: {}", count, verdict_name(key.first), key.second), 80) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string result_table(const RunRecord& record) {
-  const std::vector<StageAggregate> lines = aggregate(record);
+  const std::vector<StageAggregate> lines = aggregate_briefly(record);
   const bool limits = std::any_of(lines.begin(), lines.end(), [](const StageAggregate& l) { return l.limits > 0; });
   const std::size_t name_width = limits ? 24 : 31;
   std::string text = fmt::format("{:<{}} {:<7}{:>6}{:>9}{:>10}  {}{}\n", "contract", name_width, "stage", "cases",
@@ -56,7 +71,7 @@ std::string summary_text(const RunRecord& record) {
     }
     line += part;
   }
-  text += line + "\n";
+  text += line + "\n" + reasons(record);
   if (summary.limit_violations > 0) {
     text += fmt::format("{} case stages are over your own limits.\n", summary.limit_violations);
   }

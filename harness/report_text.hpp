@@ -8,7 +8,8 @@
 
 namespace qkcts {
 
-// One line per contract and stage, over all cases: how many were judged, the largest errors, the verdict.
+// One line per contract and stage, over all cases: how many were judged, the largest errors, the verdict. Contracts
+// that vary one clause each and conform stand together.
 std::string result_table(const RunRecord& record);
 
 // Counts of verdicts, what the exit code is and why.

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 
 #include <fnmatch.h>
@@ -53,8 +54,7 @@ class Session {
     runner_ = request_.isolation == Isolation::in_process ? in_process_runner(request_.adapter)
                                                           : worker_runner(request_.adapter, request_.limits);
     const OpenAnswer answer = runner_->open(true);
-    record_.description =
-        description_from_json(answer.description, fmt::format("{}: describe()", request_.adapter.given));
+    record_.description = description_from_adapter(answer.description, request_.adapter.given);
     if (answer.probe != QKCTS_OK) {
       record_.unavailable = answer.probe_reason.empty() ? "probe() gave no reason" : utf8_text(answer.probe_reason);
     }
@@ -128,6 +128,26 @@ class Session {
   std::map<std::string, StageSet> selected_;
 };
 
+// Which tests there are; what is wrong with the profile asked for or named is said before anything runs.
+std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
+                                   const RunRequest& request, const AdapterDescription& description) {
+  std::vector<StageTest> tests;
+  std::set<std::string> profiles;
+  for (const std::string& slug : slugs) {
+    const GoldenCase golden = corpus.read(slug);
+    profiles.insert(golden.profiles.begin(), golden.profiles.end());
+    if (unsupported_reason(description, golden.input).empty()) judging_profile(golden, description, request.options);
+    for (const qkcts_stage stage : all_stages) {
+      if (golden.stages[stage].present) tests.push_back({slug, stage});
+    }
+  }
+  if (request.options.profile && !slugs.empty() && !profiles.contains(*request.options.profile)) {
+    throw InputError(fmt::format("{}: no case holds budgets for profile '{}'; there are: {}", request.corpus_path,
+                                 *request.options.profile, fmt::join(profiles, ", ")));
+  }
+  return tests;
+}
+
 RunRecord new_record(const RunRequest& request, const CorpusInfo& corpus) {
   RunRecord record;
   record.suite_version = request.suite_version;
@@ -158,14 +178,8 @@ std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress
   Session session(request, progress, corpus, record);
   session.open();
 
-  std::vector<StageTest> tests;
   const std::vector<std::string> slugs = selected_slugs(corpus, request.case_glob);
-  for (const std::string& slug : slugs) {
-    const GoldenCase golden = corpus.read(slug);
-    for (const qkcts_stage stage : all_stages) {
-      if (golden.stages[stage].present) tests.push_back({slug, stage});
-    }
-  }
+  const std::vector<StageTest> tests = stage_tests(corpus, slugs, request, record.description);
   progress.start(slugs.size());
   record.cases.reserve(slugs.size());  // results are referred to while the run goes on
   const StageTestHooks hooks = {[&](const StageTest& test) { return session.run(test); },

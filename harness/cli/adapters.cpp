@@ -6,7 +6,6 @@
 
 #include "conformance/json.hpp"
 #include "harness/adapter_description.hpp"
-#include "harness/adapter_error.hpp"
 #include "harness/adapter_runner.hpp"
 #include "harness/cli/commands.hpp"
 
@@ -22,7 +21,7 @@ int list_adapters() {
   for (const std::string& name : bundled_adapters()) {
     try {
       const OpenAnswer answer = ask(resolve_adapter(name));
-      const AdapterDescription description = description_from_json(answer.description, name);
+      const AdapterDescription description = description_from_adapter(answer.description, name);
       std::vector<std::string_view> formats;
       for (const Format format : description.formats) formats.push_back(parameters(format).name);
       fmt::print("{:<10} {:<8} {:<40} {}\n", name, description.version,
@@ -37,13 +36,7 @@ int list_adapters() {
 
 int describe(const std::string& argument) {
   const OpenAnswer answer = ask(resolve_adapter(argument));
-  const AdapterDescription description = [&] {
-    try {
-      return description_from_json(answer.description, fmt::format("{}: describe()", argument));
-    } catch (const InputError& error) {
-      throw AdapterError(error.what());  // the adapter's fault, not that of a file
-    }
-  }();
+  const AdapterDescription description = description_from_adapter(answer.description, argument);
   fmt::print("{}\n", parse_json(description.text, argument).dump(2));
   if (answer.probe != QKCTS_OK) fmt::print(stderr, "not usable here: {}\n", answer.probe_reason);
   return 0;

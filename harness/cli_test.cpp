@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program as a user meets it: exit codes, one-line errors, what is printed and written.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conformance/file.hpp"
+#include "conformance/json_schema.hpp"
+#include "harness/test_adapters/test_adapters.hpp"
+
+namespace qkcts {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Finished {
+  int code = -1;
+  std::string out, err;
+};
+
+class Cli : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    char name[] = "/var/tmp/qkcts_cli_XXXXXX";
+    folder = mkdtemp(name);
+    corpus = folder + "/smoke.h5";
+    ASSERT_EQ(qkcts("generate smoke -o " + corpus).code, 0);
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder); }
+
+  // `arguments` as a shell reads them, after the assignments in `environment`.
+  static Finished qkcts(const std::string& arguments, const std::string& environment = "") {
+    const std::string command =
+        environment + " " + QKCTS_PROGRAM + " " + arguments + " >" + folder + "/out 2>" + folder + "/err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(folder + "/out"),
+            read_text_file(folder + "/err")};
+  }
+  static std::string lying(const std::string& fault) { return "'" + test_adapter("lying") + "?fault=" + fault + "'"; }
+  static std::string path(const std::string& name) { return folder + "/" + name; }
+  static void write(const std::string& name, const std::string& text) { std::ofstream(path(name)) << text; }
+
+  static inline std::string folder, corpus;
+};
+
+bool is_one_line(const std::string& text) {
+  return !text.empty() && text.find('\n') == text.size() - 1;
+}
+
+TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
+  EXPECT_EQ(qkcts("--help").code, 0);
+  EXPECT_EQ(qkcts("--version").out, "0.1.0\n");
+  for (const char* command : {"contract", "contract list", "contract show", "contract validate", "contract diff",
+                              "generate", "verify", "inspect", "adapters", "describe", "run", "explain"}) {
+    const Finished help = qkcts(std::string(command) + " --help");
+    EXPECT_EQ(help.code, 0) << command;
+    EXPECT_NE(help.out.find("qkcts " + std::string(command)), std::string::npos) << help.out;
+    EXPECT_NE(help.out.find("Example"), std::string::npos) << command;
+  }
+}
+
+TEST_F(Cli, UsageErrorsAreTwo) {
+  for (const char* arguments :
+       {"", "frobnicate", "run", "run scalar", "run scalar x.h5 --nonsense", "run scalar x.h5 --repeat 0",
+        "run scalar x.h5 --timeout -1", "explain x.h5", "contract", "contract frob"}) {
+    const Finished usage = qkcts(arguments);
+    EXPECT_EQ(usage.code, 2) << arguments;
+    EXPECT_NE(usage.err, "") << arguments;
+  }
+}
+
+TEST_F(Cli, BadInputIsThreeWithOneLine) {
+  write("text.h5", "this is no HDF5");
+  write("bad.json", "{\"schema\": \"qkcts-limits/1\", \"limits\": 7}");
+  for (const std::string& arguments : std::vector<std::string>{
+           "run scalar /nonexistent.h5", "run scalar " + path("text.h5"), "run scalar " + corpus + " --stages foo",
+           "run scalar " + corpus + " --limits " + path("bad.json"), "run scalar " + corpus + " --profile nonsense",
+           "run scalar " + corpus + " --profile f64", "run scalar " + corpus + " -- --gtest_nonsense",
+           "contract show nonsense", "contract validate " + path("bad.json"),
+           "explain " + corpus + " nonsense q_norm 0,0,0,0"}) {
+    const Finished bad = qkcts(arguments);
+    EXPECT_EQ(bad.code, 3) << arguments << "\n" << bad.err;
+    EXPECT_TRUE(is_one_line(bad.err)) << arguments << "\n" << bad.err;
+  }
+}
+
+TEST_F(Cli, AdapterThatCannotRunIsFour) {
+  for (const std::string& adapter :
+       {std::string("nonsense"), std::string("/nonexistent.so"), corpus, test_adapter("odd_no_symbol"),
+        test_adapter("odd_major"), test_adapter("odd_short"), test_adapter("odd_null_function"),
+        test_adapter("odd_null_table"), test_adapter("odd_json"), test_adapter("odd_field"),
+        test_adapter("odd_load_crash"), lying("prepare"), std::string("'mutants?mutant=nonsense'")}) {
+    const Finished bad = qkcts("run " + adapter + " " + corpus);
+    EXPECT_EQ(bad.code, 4) << adapter << "\n" << bad.err;
+    EXPECT_TRUE(is_one_line(bad.err)) << adapter << "\n" << bad.err;
+  }
+  EXPECT_EQ(qkcts("describe " + test_adapter("odd_json")).code, 4);
+}
+
+TEST_F(Cli, NothingRunIsFive) {
+  const Finished undeclared = qkcts("run template " + corpus);
+  EXPECT_EQ(undeclared.code, 5);
+  EXPECT_NE(undeclared.out.find("unsupported: format binary32"), std::string::npos) << undeclared.out;
+  const Finished absent = qkcts("run " + test_adapter("odd_unavailable") + " " + corpus);
+  EXPECT_EQ(absent.code, 5);
+  EXPECT_NE(absent.out.find("NOTHING WAS RUN: no such device here"), std::string::npos) << absent.out;
+  EXPECT_EQ(qkcts("run scalar " + corpus + " --case 'nonsense*'").code, 5);
+}
+
+TEST_F(Cli, ConformingAdapterIsZeroAndWritesItsReports) {
+  const Finished run = qkcts("run scalar " + corpus + " -o " + path("reports"));
+  EXPECT_EQ(run.code, 0) << run.out << run.err;
+  EXPECT_NE(run.out.find("CONFORMING"), std::string::npos);
+  const Json record = parse_json(read_text_file(path("reports/run.json")), "run.json");
+  EXPECT_NO_THROW(require_schema(record, "run", "run.json"));
+  EXPECT_EQ(record["exit_code"], 0);
+  EXPECT_EQ(record["corpus"]["suite"], "smoke");
+  EXPECT_TRUE(fs::file_size(path("reports/junit.xml")) > 0);
+  EXPECT_TRUE(fs::file_size(path("reports/report.html")) > 0);
+}
+
+TEST_F(Cli, WrongKernelIsOneAndItsCommandsWork) {
+  const Finished run = qkcts("run 'mutants?mutant=eps_outside_sqrt' " + corpus);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_NE(run.out.find("NOT CONFORMING"), std::string::npos);
+  const auto command_after = [&](const std::string& word) {
+    const std::size_t at = run.out.find(word);
+    return run.out.substr(at + word.size(), run.out.find('\n', at) - at - word.size());
+  };
+  const Finished explained = qkcts(command_after("  explain: qkcts "));
+  EXPECT_EQ(explained.code, 0) << explained.err;
+  EXPECT_NE(explained.out.find("holds these same bits"), std::string::npos) << explained.out;
+  EXPECT_NE(explained.out.find("Delta so far"), std::string::npos) << explained.out;
+  const Finished again = qkcts(command_after("  again:   qkcts "));
+  EXPECT_EQ(again.code, 1);
+  EXPECT_NE(again.out.find("1 cases: 1 fail"), std::string::npos) << again.out;
+}
+
+// The binary32 cases of plain attention run in spite of what happens in each of them.
+TEST_F(Cli, CrashesAreVerdictsAndTheRunGoesOn) {
+  const Finished run = qkcts("run " + lying("segfault") + " " + corpus + " --case 'plain_sdpa/*' -o " + path("crash"));
+  EXPECT_EQ(run.code, 1);
+  const Json record = parse_json(read_text_file(path("crash/run.json")), "run.json");
+  EXPECT_GE(record["summary"]["cases"]["error(crash)"], 2);
+}
+
+TEST_F(Cli, PrintsOfTheAdapterStayOutOfOurs) {
+  const Finished run = qkcts("run " + lying("stdout") + " " + corpus + " --case 'plain_sdpa/*'");
+  EXPECT_EQ(run.code, 0) << run.out;
+  EXPECT_EQ(run.out.find("from the library"), std::string::npos) << run.out;
+}
+
+TEST_F(Cli, InProcessRunJudgesAlike) {
+  EXPECT_EQ(qkcts("run scalar " + corpus + " --in-process --case 'plain_sdpa/*'").code, 0);
+  EXPECT_EQ(qkcts("run " + lying("wrong") + " " + corpus + " --in-process --case 'plain_sdpa/*'").code, 1);
+}
+
+TEST_F(Cli, UnwritableReportsAreSix) {
+  write("file", "");
+  const Finished run = qkcts("run scalar " + corpus + " --case 'plain_sdpa/*' -o " + path("file/reports"));
+  EXPECT_EQ(run.code, 6);
+  EXPECT_TRUE(is_one_line(run.err)) << run.err;
+}
+
+TEST_F(Cli, OwnLimitsFailWithoutTouchingTheProvenVerdict) {
+  write("strict.json", R"({"schema": "qkcts-limits/1", "limits": [{"stage": "output", "max_ulp": 0}]})");
+  write("lax.json", R"({"schema": "qkcts-limits/1", "limits": [{"stage": "*", "atol": 1e9}]})");
+  const Finished strict = qkcts("run scalar " + corpus + " --case 'plain_sdpa/*' --limits " + path("strict.json"));
+  EXPECT_EQ(strict.code, 1);
+  EXPECT_NE(strict.out.find("OVER YOUR LIMIT"), std::string::npos) << strict.out;
+  EXPECT_NE(strict.out.find("over    pass"), std::string::npos) << strict.out;
+  EXPECT_EQ(qkcts("run scalar " + corpus + " --case 'plain_sdpa/*' --limits " + path("lax.json")).code, 0);
+  EXPECT_EQ(qkcts("run " + lying("wrong") + " " + corpus + " --case 'plain_sdpa/*' --limits " + path("lax.json")).code,
+            1);
+}
+
+TEST_F(Cli, GoogleTestListsFiltersRepeatsAndShards) {
+  const Finished list = qkcts("run scalar " + corpus + " -- --gtest_list_tests");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_NE(list.out.find("plain_sdpa/"), std::string::npos);
+  EXPECT_EQ(list.out.find_first_of("*?:-"), std::string::npos) << list.out;
+
+  const std::string reports = " -o " + path("filtered");
+  EXPECT_EQ(qkcts("run scalar " + corpus + reports + " -- '--gtest_filter=plain_sdpa/*.output' --gtest_repeat=2").code,
+            0);
+  const Json filtered = parse_json(read_text_file(path("filtered/run.json")), "run.json");
+  for (const Json& one : filtered["cases"]) {
+    EXPECT_EQ(one["contract"], "plain_sdpa");
+    for (const Json& stage : one["stages"])
+      EXPECT_EQ(stage["verdict"], stage["stage"] == "output" ? "pass" : "skipped");
+  }
+  int stages = 0;
+  const auto passes = [&] {
+    return parse_json(read_text_file(path("filtered/run.json")), "run.json")["summary"]["stages"]["pass"].get<int>();
+  };
+  for (const char* shard : {"0", "1", "2"}) {
+    EXPECT_EQ(
+        qkcts("run scalar " + corpus + reports, std::string("GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=") + shard).code,
+        0);
+    stages += passes();
+  }
+  EXPECT_EQ(qkcts("run scalar " + corpus + reports).code, 0);
+  EXPECT_EQ(stages, passes());
+}
+
+TEST_F(Cli, InterruptedRunReportsWhatItHas) {
+  const std::string reports = path("interrupted");
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string adapter = test_adapter("lying") + "?fault=hang";
+    static_cast<void>(!freopen("/dev/null", "w", stdout));
+    static_cast<void>(!freopen("/dev/null", "w", stderr));
+    execl(QKCTS_PROGRAM, "qkcts", "run", adapter.c_str(), corpus.c_str(), "--case", "plain_sdpa/*", "-o",
+          reports.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  kill(child, SIGINT);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGINT);
+  const Json record = parse_json(read_text_file(reports + "/run.json"), "run.json");
+  EXPECT_EQ(record["interrupted_by"], SIGINT);
+  EXPECT_NO_THROW(require_schema(record, "run", "run.json"));
+}
+
+TEST_F(Cli, ContractsAreShownAndCompared) {
+  EXPECT_NE(qkcts("contract list").out.find("qwen3_rmsnorm"), std::string::npos);
+  const Finished shown = qkcts("contract show qwen3_rmsnorm --json");
+  EXPECT_EQ(shown.code, 0);
+  write("mine.json", shown.out);
+  EXPECT_EQ(qkcts("contract validate " + path("mine.json")).code, 0);
+  EXPECT_EQ(qkcts("contract diff qwen3_rmsnorm " + path("mine.json")).code, 0);
+  const Finished diff = qkcts("contract diff qwen3_rmsnorm llama4_rms_unweighted");
+  EXPECT_EQ(diff.code, 1);
+  EXPECT_NE(diff.out.find("QK-ROPE-01"), std::string::npos) << diff.out;
+}
+
+TEST_F(Cli, ExplainRefusesWhatDoesNotExist) {
+  const std::string slug = qkcts("run scalar " + corpus + " -- --gtest_list_tests").out;
+  const std::string first = slug.substr(0, slug.find('.'));
+  EXPECT_EQ(qkcts("explain " + corpus + " " + first + " output 0,0,0,0").code, 0);
+  EXPECT_EQ(qkcts("explain " + corpus + " " + first + " output 0,0,0,99999").code, 3);
+  EXPECT_EQ(qkcts("explain " + corpus + " " + first + " nonsense 0,0,0,0").code, 3);
+  EXPECT_EQ(qkcts("explain " + corpus + " " + first + " output 0,0,0,0 --profile nonsense").code, 3);
+}
+
+TEST_F(Cli, AdaptersAreListed) {
+  const Finished list = qkcts("adapters");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_NE(list.out.find("scalar"), std::string::npos);
+  const Finished described = qkcts("describe scalar");
+  EXPECT_EQ(described.code, 0);
+  EXPECT_NO_THROW(require_schema(parse_json(described.out, "out"), "adapter_describe", "out"));
+}
+
+}  // namespace
+}  // namespace qkcts
