@@ -97,12 +97,12 @@ typedef struct qkcts_text {
 /* Copies `source` into `target` by the rules above; a NULL target is not asked for. */
 static inline void qkcts_set_text(qkcts_text* target, const char* source) {
   uint32_t length = 0;
-  if (target == NULL) return;
+  if (!target) return;
   for (; source[length] != '\0'; ++length) {
-    if (target->text != NULL && length + 1 < target->capacity) target->text[length] = source[length];
+    if (target->text && length + 1 < target->capacity) target->text[length] = source[length];
   }
   target->length = length;
-  if (target->text != NULL && target->capacity > 0) {
+  if (target->text && target->capacity > 0) {
     target->text[length < target->capacity ? length : target->capacity - 1] = '\0';
   }
 }
