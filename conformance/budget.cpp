@@ -4,29 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "conformance/budget_operand.hpp"
 #include "conformance/budget_output.hpp"
 #include "conformance/budget_score.hpp"
 #include "conformance/budget_softmax.hpp"
+#include "conformance/budget_writer.hpp"
 
 namespace qkcts {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// 2^-9 ulp64(z): how far the recorded pair may lie from the exact value.
-double resolution(double z) {
-  return 0x1p-9 * ulp(Format::binary64, z);
-}
-
-bool contains(const std::vector<std::uint32_t>& rows, std::uint32_t row) {
-  return std::binary_search(rows.begin(), rows.end(), row);
-}
 
 struct RowCoordinates {
   std::int64_t b, h, t;
@@ -42,10 +32,8 @@ class Composition {
   Composition(const Case& c, const ExactStages& exact, const StageRows& rows, const Profile& profile, TermSet terms)
       : case_(c),
         exact_(exact),
-        rows_(rows),
-        terms_(terms),
-        stages_(stages_of(c.contract.terms)),
         arithmetic_(profile, terms),
+        writer_(c, rows, arithmetic_),
         visibility_(c),
         q_(c, exact, OperandSide::q, arithmetic_),
         k_(c, exact, OperandSide::k, arithmetic_),
@@ -53,78 +41,26 @@ class Composition {
         cap_(cap_terms(c, arithmetic_)) {}
 
   std::array<StageBudget, QKCTS_STAGE_COUNT> run() {
-    for (const qkcts_stage stage : all_stages) {
-      if ((stages_ & bit(stage)) != 0) {
-        const std::size_t elements = rows_[stage].size() * static_cast<std::size_t>(row_length(stage, case_.shape));
-        result_[stage].delta.reserve(elements);
-        result_[stage].trust.reserve(elements);
-      }
-    }
     operand_stages(q_, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE);
     operand_stages(k_, QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE);
     attention_rows();
-    return std::move(result_);
+    return writer_.take();
   }
 
  private:
-  bool wants(qkcts_stage stage, std::uint32_t row) const {
-    return (stages_ & bit(stage)) != 0 && contains(rows_[stage], row);
-  }
-
-  // Appends one element. `mistrust_from`: size from which Delta says nothing; 0 if the element is always judged.
-  void put(qkcts_stage stage, double z, double error, double mistrust_from, bool domain) {
-    StageBudget& budget = result_[stage];
-    double total = infinity;
-    if (!domain && std::isfinite(error)) {
-      const Format format = stage_format(stage, case_.inputs.format);
-      total = error + arithmetic_.storage(format, std::fabs(z), error);
-      if ((terms_ >> static_cast<unsigned>(BudgetTerm::evidence_resolution) & 1u) != 0) {
-        total += resolution(z);
-      }
-      total *= 1 + 0x1p-30;
-    }
-    const float delta = binary32_upper(total);
-    budget.delta.push_back(delta);
-    Trust trust = Trust::judged;
-    if (!std::isfinite(delta)) {
-      trust = Trust::domain;
-    } else if (mistrust_from > 0 && static_cast<double>(delta) >= mistrust_from) {
-      trust = Trust::mistrusted;
-    }
-    budget.trust.push_back(trust);
-  }
-
-  void put_exact(qkcts_stage stage) {
-    result_[stage].delta.push_back(0);
-    result_[stage].trust.push_back(Trust::judged);
-  }
-
-  void put_vector(qkcts_stage stage, std::uint32_t row, const VectorError& vector) {
-    const std::int64_t length = case_.shape.head_dim;
-    const double* z = exact_.values[stage].data() + static_cast<std::int64_t>(row) * length;
-    for (std::int64_t d = 0; d < length; ++d) {
-      put(stage, z[d], vector.domain ? infinity : vector.total(static_cast<std::size_t>(d)), std::fabs(z[d]),
-          vector.domain);
-    }
-  }
-
   void operand_stages(OperandBudget& side, qkcts_stage norm_stage, qkcts_stage rope_stage) {
-    std::vector<std::uint32_t> wanted;
-    for (const qkcts_stage stage : {norm_stage, rope_stage}) {
-      if ((stages_ & bit(stage)) != 0) {
-        wanted.insert(wanted.end(), rows_[stage].begin(), rows_[stage].end());
-      }
-    }
-    std::sort(wanted.begin(), wanted.end());
-    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-    for (const std::uint32_t row : wanted) {
+    const std::array stages = {norm_stage, rope_stage};
+    const auto exact_row = [&](qkcts_stage stage, std::uint32_t row) {
+      return exact_.values[stage].data() + static_cast<std::int64_t>(row) * case_.shape.head_dim;
+    };
+    for (const std::uint32_t row : writer_.rows_of(stages)) {
       const RowCoordinates at = coordinates(row, side.heads(), side.length());
       const OperandRow operand = side.row(at.b, at.h, at.t);
-      if (wants(norm_stage, row)) {
-        put_vector(norm_stage, row, *operand.norm);
+      if (writer_.wants(norm_stage, row)) {
+        writer_.put_vector(norm_stage, exact_row(norm_stage, row), *operand.norm);
       }
-      if (wants(rope_stage, row)) {
-        put_vector(rope_stage, row, *operand.rope);
+      if (writer_.wants(rope_stage, row)) {
+        writer_.put_vector(rope_stage, exact_row(rope_stage, row), *operand.rope);
       }
     }
   }
@@ -159,20 +95,13 @@ class Composition {
   }
 
   void attention_rows() {
-    std::vector<std::uint32_t> wanted;
-    for (const qkcts_stage stage : {QKCTS_STAGE_SCORES, QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED, QKCTS_STAGE_PROBS,
-                                    QKCTS_STAGE_LSE, QKCTS_STAGE_OUTPUT}) {
-      if ((stages_ & bit(stage)) != 0) {
-        wanted.insert(wanted.end(), rows_[stage].begin(), rows_[stage].end());
-      }
-    }
-    std::sort(wanted.begin(), wanted.end());
-    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+    constexpr std::array stages = {QKCTS_STAGE_SCORES, QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED,
+                                   QKCTS_STAGE_PROBS,  QKCTS_STAGE_LSE,    QKCTS_STAGE_OUTPUT};
     const std::int64_t group = case_.shape.q_heads / case_.shape.kv_heads;
     std::optional<HeadData> data;
     std::int64_t held = -1;
     // Ascending rows visit the query heads of one key/value head one after another.
-    for (const std::uint32_t row : wanted) {
+    for (const std::uint32_t row : writer_.rows_of(stages)) {
       const RowCoordinates at = coordinates(row, case_.shape.q_heads, case_.shape.q_len);
       const std::int64_t kv_head = at.h / group;
       const std::int64_t id = at.b * case_.shape.kv_heads + kv_head;
@@ -200,7 +129,7 @@ class Composition {
       }
     }
     const bool empty = visible.empty();
-    const bool capped_exists = (stages_ & bit(QKCTS_STAGE_CAPPED)) != 0;
+    const bool capped_exists = writer_.exists(QKCTS_STAGE_CAPPED);
     const auto keys = static_cast<std::size_t>(k_len);
     const auto offset = static_cast<std::size_t>(row) * keys;
     const std::span<const double> scores{exact_.values[QKCTS_STAGE_SCORES].data() + offset, keys};
@@ -232,30 +161,30 @@ class Composition {
       put_empty(row);
       return;
     }
-    softmax_stages(row, at, data, visible, softmax_error, uniform);
+    softmax_stages(row, data, visible, softmax_error, uniform);
   }
 
   void put_score_stage(qkcts_stage stage, std::uint32_t row, const std::vector<std::int64_t>& visible,
                        const std::vector<double>& errors) {
-    if (!wants(stage, row)) {
+    if (!writer_.wants(stage, row)) {
       return;
     }
     const double* z = exact_.values[stage].data() + static_cast<std::size_t>(row) * errors.size();
     std::size_t next = 0;
     for (std::size_t key = 0; key < errors.size(); ++key) {
       if (next < visible.size() && visible[next] == static_cast<std::int64_t>(key)) {
-        put(stage, z[key], errors[key], std::fabs(z[key]), !std::isfinite(errors[key]));
+        writer_.put(stage, z[key], errors[key], std::fabs(z[key]));
         ++next;
       } else {
-        put_exact(stage);
+        writer_.put_exact(stage);
       }
     }
   }
 
   void put_empty(std::uint32_t row) {
     for (const qkcts_stage stage : {QKCTS_STAGE_PROBS, QKCTS_STAGE_LSE, QKCTS_STAGE_OUTPUT}) {
-      for (std::int64_t i = 0; wants(stage, row) && i < row_length(stage, case_.shape); ++i) {
-        put_exact(stage);
+      if (writer_.wants(stage, row)) {
+        writer_.put_exact(stage, row_length(stage, case_.shape));
       }
     }
   }
@@ -273,15 +202,15 @@ class Composition {
     return static_cast<double>(count);
   }
 
-  void softmax_stages(std::uint32_t row, const RowCoordinates& at, const HeadData& data,
-                      std::vector<std::int64_t> visible, const std::vector<double>& errors, bool uniform) {
+  void softmax_stages(std::uint32_t row, const HeadData& data, std::vector<std::int64_t> visible,
+                      const std::vector<double>& errors, bool uniform) {
     const auto keys = static_cast<std::size_t>(case_.shape.k_len);
     if (uniform) {
       for (std::int64_t key = 0; key < case_.shape.k_len; ++key) {
         visible.push_back(key);
       }
     }
-    const qkcts_stage last = (stages_ & bit(QKCTS_STAGE_CAPPED)) != 0 ? QKCTS_STAGE_CAPPED : QKCTS_STAGE_SCORES;
+    const qkcts_stage last = writer_.exists(QKCTS_STAGE_CAPPED) ? QKCTS_STAGE_CAPPED : QKCTS_STAGE_SCORES;
     const double* exact_scores = exact_.values[last].data() + static_cast<std::size_t>(row) * keys;
     const double* exact_probs = exact_.values[QKCTS_STAGE_PROBS].data() + static_cast<std::size_t>(row) * keys;
     std::vector<double> s, error, p;
@@ -301,27 +230,25 @@ class Composition {
     softmax.slots = blocks_of(visible, matrix_block) * matrix_block;
     const RowWeights weights = row_weights(softmax, arithmetic_);
 
-    if (wants(QKCTS_STAGE_PROBS, row)) {
+    if (writer_.wants(QKCTS_STAGE_PROBS, row)) {
       put_probabilities(visible, p, weights);
     }
-    if (wants(QKCTS_STAGE_LSE, row)) {
+    if (writer_.wants(QKCTS_STAGE_LSE, row)) {
       if (uniform) {
-        put_exact(QKCTS_STAGE_LSE);
+        writer_.put_exact(QKCTS_STAGE_LSE);
       } else {
         const double size = lse == 0 ? 0 : std::max(1.0, std::fabs(lse));
-        put(QKCTS_STAGE_LSE, lse, weights.domain ? infinity : lse_error(weights, lse, arithmetic_), size,
-            weights.domain);
+        writer_.put(QKCTS_STAGE_LSE, lse, weights.domain ? infinity : lse_error(weights, lse, arithmetic_), size);
       }
     }
-    if (wants(QKCTS_STAGE_OUTPUT, row)) {
+    if (writer_.wants(QKCTS_STAGE_OUTPUT, row)) {
       put_output(row, data, visible, softmax.slots, weights);
     }
-    static_cast<void>(at);
   }
 
   void put_probabilities(const std::vector<std::int64_t>& visible, const std::vector<double>& p,
                          const RowWeights& weights) {
-    std::vector<double> errors(p.size());
+    std::vector<double> errors(p.size(), infinity);
     if (!weights.domain) {
       errors = probability_errors(weights, arithmetic_);
     }
@@ -329,10 +256,10 @@ class Composition {
     for (std::int64_t key = 0; key < case_.shape.k_len; ++key) {
       if (next < visible.size() && visible[next] == key) {
         const double size = p[next] == 0 ? 0 : std::max(p[next], 1 - p[next]);
-        put(QKCTS_STAGE_PROBS, p[next], errors[next], size, weights.domain);
+        writer_.put(QKCTS_STAGE_PROBS, p[next], errors[next], size);
         ++next;
       } else {
-        put_exact(QKCTS_STAGE_PROBS);
+        writer_.put_exact(QKCTS_STAGE_PROBS);
       }
     }
   }
@@ -343,7 +270,7 @@ class Composition {
     const std::span<const double> z{exact_.values[QKCTS_STAGE_OUTPUT].data() + row * length, length};
     if (weights.domain) {
       for (const double value : z) {
-        put(QKCTS_STAGE_OUTPUT, value, infinity, 0, true);
+        writer_.put(QKCTS_STAGE_OUTPUT, value, infinity, 0);
       }
       return;
     }
@@ -357,21 +284,18 @@ class Composition {
     const OutputError output = output_errors(weights, values, z, slots, arithmetic_);
     for (std::size_t d = 0; d < length; ++d) {
       const double size = z[d] == 0 ? 0 : (output.hull[d] > 0 ? output.hull[d] : std::fabs(z[d]));
-      put(QKCTS_STAGE_OUTPUT, z[d], output.error[d], size, output.domain[d]);
+      writer_.put(QKCTS_STAGE_OUTPUT, z[d], output.domain[d] ? infinity : output.error[d], size);
     }
   }
 
   const Case& case_;
   const ExactStages& exact_;
-  const StageRows& rows_;
-  TermSet terms_;
-  StageSet stages_;
   BudgetArithmetic arithmetic_;
+  BudgetWriter writer_;
   Visibility visibility_;
   OperandBudget q_, k_;
   ScoreScale scale_;
   CapTerms cap_;
-  std::array<StageBudget, QKCTS_STAGE_COUNT> result_;
 };
 
 }  // namespace

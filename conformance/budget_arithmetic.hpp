@@ -49,6 +49,9 @@ class BudgetArithmetic {
   // Storage rounding of an observed stage: roundoff * (|z| + D) + underflow.
   double storage(Format format, double magnitude, double error) const;
 
+  // 2^-9 ulp of binary64: how far the recorded pair may lie from the exact value z.
+  double resolution(double z) const { return on(BudgetTerm::evidence_resolution) * 0x1p-9 * ulp(Format::binary64, z); }
+
   // How far an input of the given format may be off when an operation reads it.
   double operand_error(double value, Format source) const;
   // Relative error of a constant given in binary64: 0 if the accumulator format holds it.

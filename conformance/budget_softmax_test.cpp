@@ -95,8 +95,8 @@ TEST(BudgetSoftmax, ScatteredKeysRescaleOncePerBlock) {
   profile.k_exp = 8;
   profile.online_block = 16;
   const BudgetArithmetic arithmetic(profile, all_budget_terms);
-  std::vector<double> s;
-  for (int j = 0; j < 40; ++j) s.push_back(static_cast<double>(static_cast<float>(j) * 0x1p-9f));
+  std::vector<double> s(40);
+  for (std::size_t j = 0; j < s.size(); ++j) s[j] = static_cast<double>(j) * 0x1p-9;
   const Row row(s);
   float shift = static_cast<float>(s[0]);
   float sum = 1;

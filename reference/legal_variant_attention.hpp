@@ -188,7 +188,9 @@ class LegalRow {
 
   // Every part is normalised and stored with its log-sum-exp; weights are e^(L_i - L).
   void merged(const std::vector<LegalPart<T>>& parts) {
-    std::vector<T> lse;
+    std::vector<T> lse, scales;
+    lse.reserve(parts.size());
+    scales.reserve(parts.size());
     for (const LegalPart<T>& part : parts) {
       lse.push_back(lse_of(part));
     }
@@ -197,7 +199,6 @@ class LegalRow {
     const auto merge_weight = [&](T a, T b, int direction) {
       return base_two ? m_.exp2(m_.fma(a, log2_e(), -m_.mul(b, log2_e())), direction) : m_.exp(m_.sub(a, b), direction);
     };
-    std::vector<T> scales;
     for (const T l : lse) {
       scales.push_back(merge_weight(l, top, 1));
     }

@@ -217,6 +217,7 @@ class LegalOperand {
   void normalise_vector(std::vector<T>& x, const std::vector<std::size_t>& places, std::int64_t first_head,
                         const std::vector<T>& gain, const std::vector<T>& bias) const {
     std::vector<T> values;
+    values.reserve(places.size());
     for (const std::size_t place : places) {
       values.push_back(x[place]);
     }
