@@ -176,8 +176,9 @@ constexpr Mutant table[] = {
      }},
     {"scale_by_group", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(D G) for 1/sqrt(D)",
      [](qkcts_contract& terms, const qkcts_shape& shape) {
+       const std::int64_t group = shape.q_heads / shape.kv_heads;
        if (terms.score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM)
-         use_constant(terms.score, inv_sqrt(static_cast<double>(shape.head_dim * shape.q_heads / shape.kv_heads)));
+         use_constant(terms.score, inv_sqrt(static_cast<double>(shape.head_dim * group)));
      }},
     {"scale_from_wrong_dim", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(Dv) for 1/sqrt(D)",
      [](qkcts_contract& terms, const qkcts_shape& shape) {
