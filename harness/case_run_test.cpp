@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cfenv>
+
 #include "harness/adapter_error.hpp"
 #include "harness/descendants.hpp"
 #include "harness/handmade_case.hpp"
@@ -177,6 +179,13 @@ TEST(CaseRun, InProcessRunJudgesTheSame) {
   const auto runner = in_process_runner(resolve_adapter(test_adapter("lying") + "?fault=none"));
   const AdapterDescription description = description_from_json(runner->open(true).description, "lying");
   EXPECT_EQ(run_case(*runner, description, plain_golden_case(), {}).verdict, Verdict::pass);
+}
+
+TEST(CaseRun, FloatingPointEnvironmentOfTheAdapterEndsWithItsCall) {
+  const auto runner = in_process_runner(resolve_adapter(test_adapter("lying") + "?fault=rounding"));
+  const AdapterDescription description = description_from_json(runner->open(true).description, "lying");
+  run_case(*runner, description, plain_golden_case(), {});
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
 }  // namespace

@@ -1,18 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/execution.hpp"
 
+#include <cfenv>
 #include <chrono>
 
 #include "harness/placed_case.hpp"
 
 namespace qkcts {
+namespace {
+
+// Rounding mode, FTZ, DAZ and exception masks as they were: what a kernel leaves behind must reach neither the judge
+// nor the next case.
+class FloatingPointEnvironment {
+ public:
+  FloatingPointEnvironment() { std::fegetenv(&saved_); }
+  ~FloatingPointEnvironment() { std::fesetenv(&saved_); }
+  FloatingPointEnvironment(const FloatingPointEnvironment&) = delete;
+  FloatingPointEnvironment& operator=(const FloatingPointEnvironment&) = delete;
+
+ private:
+  std::fenv_t saved_{};
+};
+
+}  // namespace
 
 Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement) {
   PlacedCase placed(request, placement);
   const qkcts_run_args* const args = placed.args(adapter.state());
   Execution result;
   const auto start = std::chrono::steady_clock::now();
-  result.status = adapter.table().run(args);
+  {
+    const FloatingPointEnvironment environment;
+    result.status = adapter.table().run(args);
+  }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.implementation = placed.implementation();
   result.message = placed.message();

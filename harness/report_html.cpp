@@ -13,6 +13,7 @@
 #include "harness/failure_text.hpp"
 #include "harness/html_chart.hpp"
 #include "harness/html_style.hpp"
+#include "harness/html_table.hpp"
 #include "harness/value_text.hpp"
 
 namespace qkcts {
@@ -70,30 +71,27 @@ std::string head(const RunRecord& record) {
 std::string stage_table(const RunRecord& record) {
   const std::vector<StageAggregate> lines = aggregate(record);
   const bool limits = std::any_of(lines.begin(), lines.end(), [](const StageAggregate& l) { return l.limits > 0; });
-  std::string rows;
+  constexpr CellKind number = CellKind::number;
+  std::vector<HtmlColumn> columns = {
+      {"contract"},           {"stage"},          {"cases", number},   {"judged", number},
+      {"mistrusted", number}, {"domain", number}, {"max ulp", number}, {"max error/&#916;", number}};
+  if (limits) columns.push_back({"own limit"});
+  columns.push_back({"verdict"});
+  std::vector<std::vector<std::string>> rows;
   for (const StageAggregate& line : lines) {
-    rows += fmt::format(
-        "<tr><th "
-        "scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}<td>{}</"
-        "td>"
-        "</tr>\n",
-        html_escaped(line.contract), stage_name(line.stage), line.cases, line.counts.judged + line.counts.exact,
-        line.counts.mistrusted, line.counts.domain, line.cases > 0 ? short_text(line.max_ulp) : "",
-        line.cases > 0 ? short_text(line.max_ratio) : "",
-        !limits                    ? ""
-        : line.limits == 0         ? "<td></td>"
-        : line.limits_exceeded > 0 ? "<td>over</td>"
-                                   : "<td>within</td>",
-        badge(line.verdict));
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {html_escaped(line.contract),
+           std::string(stage_name(line.stage)),
+           std::to_string(line.cases),
+           std::to_string(line.counts.judged + line.counts.exact),
+           std::to_string(line.counts.mistrusted),
+           std::to_string(line.counts.domain),
+           line.cases > 0 ? short_text(line.max_ulp) : "",
+           line.cases > 0 ? short_text(line.max_ratio) : ""};
+    if (limits) row.emplace_back(line.limits == 0 ? "" : line.limits_exceeded > 0 ? "over" : "within");
+    row.push_back(badge(line.verdict));
   }
-  return fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><thead><tr><th "
-      "scope=\"col\">contract</th>"
-      "<th scope=\"col\">stage</th><th scope=\"col\">cases</th><th scope=\"col\">judged</th><th "
-      "scope=\"col\">mistrusted</th>"
-      "<th scope=\"col\">domain</th><th scope=\"col\">max ulp</th><th scope=\"col\">max error/&#916;</th>{}"
-      "<th scope=\"col\">verdict</th></tr></thead><tbody>\n{}</tbody></table></div>\n",
-      limits ? "<th scope=\"col\">own limit</th>" : "", rows);
+  return html_table("Results by contract and stage", columns, rows);
 }
 
 struct WorstEntry {
@@ -159,46 +157,44 @@ double case_ratio(const CaseResult& result) {
 }
 
 std::string case_table(const RunRecord& record) {
-  std::string rows;
+  constexpr CellKind number = CellKind::number;
+  std::vector<std::vector<std::string>> rows;
   for (const CaseResult& result : record.cases) {
-    rows += fmt::format(
-        "<tr><th "
-        "scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</td><td>{}</td><td>{} "
-        "{}"
-        "</td></tr>\n",
-        html_escaped(result.slug), html_escaped(result.family), parameters(result.format).name,
-        shape_line(result.shape), html_escaped(result.profile), html_escaped(result.implementation),
-        result.seconds * 1000, short_text(case_ratio(result)), badge(result.verdict), html_escaped(result.detail));
+    rows.push_back({html_escaped(result.slug), html_escaped(result.family), std::string(parameters(result.format).name),
+                    shape_line(result.shape), html_escaped(result.profile), html_escaped(result.implementation),
+                    fmt::format("{:.2f}", result.seconds * 1000), short_text(case_ratio(result)),
+                    fmt::format("{} {}", badge(result.verdict), html_escaped(result.detail))});
   }
-  return fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Cases\"><table><thead><tr><th "
-      "scope=\"col\">case</th>"
-      "<th scope=\"col\">family</th><th scope=\"col\">format</th><th scope=\"col\">shape</th><th "
-      "scope=\"col\">profile</th>"
-      "<th scope=\"col\">implementation</th><th scope=\"col\">ms</th><th scope=\"col\">max error/&#916;</th>"
-      "<th scope=\"col\">verdict</th></tr></thead><tbody>\n{}</tbody></table></div>\n",
-      rows);
+  return html_table("Cases",
+                    {{"case"},
+                     {"family"},
+                     {"format"},
+                     {"shape"},
+                     {"profile"},
+                     {"implementation"},
+                     {"ms", number},
+                     {"max error/&#916;", number},
+                     {"verdict"}},
+                    rows);
 }
 
 std::string contract_details(const RunRecord& record) {
   std::string text;
   for (const auto& [name, json] : record.contracts) {
     const Contract contract = contract_from_json(json, name);
-    std::string rows;
+    std::vector<std::vector<std::string>> rows;
     for (const FieldValue& field : contract_field_values(contract.terms)) {
       const Clause* const clause = find_clause(field.clause);
-      rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td><code>{}</code></td><td>{}</td></tr>\n",
-                          field.clause, html_escaped(field.path), html_escaped(field.json),
-                          clause ? html_escaped(clause->title) : "");
+      rows.push_back({std::string(field.clause), html_escaped(field.path),
+                      fmt::format("<code>{}</code>", html_escaped(field.json)),
+                      clause == nullptr ? std::string() : html_escaped(clause->title)});
     }
     std::string sources;
     for (const std::string& source : contract.sources) sources += fmt::format("<li>{}</li>", html_escaped(source));
     text += fmt::format(
-        "<details><summary>{}</summary><p>{}</p><ul>{}</ul><table><thead><tr><th scope=\"col\">clause</th><th "
-        "scope=\"col\">field"
-        "</th><th scope=\"col\">value</th><th "
-        "scope=\"col\">meaning</th></tr></thead><tbody>\n{}</tbody></table></details>\n",
-        html_escaped(name), html_escaped(contract.title), sources, rows);
+        "<details><summary>{0}</summary><p>{1}</p>\n<ul>{2}</ul>\n{3}</details>\n", html_escaped(name),
+        html_escaped(contract.title), sources,
+        html_table("Clauses of " + html_escaped(name), {{"clause"}, {"field"}, {"value"}, {"meaning"}}, rows));
   }
   return text;
 }

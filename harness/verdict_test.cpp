@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "conformance/file.hpp"
 
 namespace qkcts {
 namespace {
@@ -26,6 +32,23 @@ TEST(Verdict, OnlyPassConforms) {
     EXPECT_EQ(r.junit == JunitElement::passed, r.verdict == Verdict::pass) << r.name;
     const bool reported = r.junit == JunitElement::failure || r.junit == JunitElement::error;
     EXPECT_EQ(reported, r.effect == Effect::violates) << r.name;
+  }
+}
+
+// The table that users read is the table that the program uses.
+TEST(Verdict, ReadmeHoldsTheTable) {
+  constexpr std::array<std::string_view, 4> effects = {"conforms", "neutral", "judged", "violates"};
+  constexpr std::array<std::string_view, 4> elements = {"passed", "skipped", "failure", "error"};
+  const std::string readme = read_text_file(std::string(QKCTS_SOURCE_DIR) + "/harness/README.md");
+  std::size_t previous = 0;
+  for (const VerdictRow& r : verdict_table()) {
+    const std::string line =
+        fmt::format("| `{}` | {} | {} | {} |\n", r.name, effects[static_cast<std::size_t>(r.effect)],
+                    elements[static_cast<std::size_t>(r.junit)], r.meaning);
+    const std::size_t at = readme.find(line);
+    ASSERT_NE(at, std::string::npos) << line;
+    EXPECT_GT(at, previous) << "out of order: " << line;
+    previous = at;
   }
 }
 

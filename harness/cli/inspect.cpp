@@ -127,7 +127,7 @@ std::string median_budget(const ProvenStage& values, const StageBudget& budget, 
 void print_stages(const GoldenCase& golden) {
   const Case& c = golden.input;
   fmt::print("\n  {:<7} {:<8} {:>11} {:>10} {:>6} {:>6} {:>6}  {}\n", "stage", "format", "rows", "max |z|", "exact",
-             "fixed", "hidden", "median Delta, ulp");
+             "fixed", "hidden", "median Delta");
   for (const qkcts_stage stage : all_stages) {
     const GoldenStage& g = golden.stages[stage];
     if (!g.present) continue;

@@ -3,6 +3,7 @@
 // misdeed. The tests of the harness prove with it that each misdeed gets its verdict and that the run goes on.
 #include <qkcts/adapter.h>
 
+#include <cfenv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -122,6 +123,7 @@ qkcts_status act(const qkcts_run_args& args) {
   if (fault == "exit") _exit(7);
   if (fault == "throw") throw std::runtime_error("across the border");
   if (fault == "stack") overflow_the_stack(0);
+  if (fault == "rounding") std::fesetround(FE_UPWARD);
   if (fault == "hang") {
     for (;;) pause();
   }
