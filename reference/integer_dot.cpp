@@ -168,10 +168,11 @@ void ScaledVector::assign(std::span<const double> entries, int limbs) {
   for (const double x : entries) {
     if (x == 0) continue;
     int exponent = 0;
-    const double significand = std::frexp(x, &exponent);
-    int last = exponent;  // weight of the last bit of x
-    for (double rest = significand; rest != 0; rest -= std::trunc(rest)) {
+    double rest = std::frexp(x, &exponent);
+    int last = exponent;  // no bit of x weighs less than 2^last
+    while (rest != 0) {
       rest = std::ldexp(rest, 27);
+      rest -= std::trunc(rest);
       last -= 27;
     }
     top = std::max(top, exponent);
