@@ -18,7 +18,7 @@ constexpr const char* description = R"({
   "formats": ["binary32", "binary16", "bfloat16"],
   "stages": ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"],
   "profile": {"binary32": "f32", "binary16": "f16_f32acc", "bfloat16": "bf16_f32acc"},
-  "supports": {}, "limits": {},
+  "supports": {}, "limits": {"k_len": {"max": 1073741824}},
   "arithmetic": {"accumulator": "binary32", "dot_chain": "one FMA chain in ascending order",
     "statistic": "16 partial sums, root in binary64", "softmax": "online, natural base, shift = running row maximum",
     "online_block": 64, "scale": "after the dot", "division": "true division",

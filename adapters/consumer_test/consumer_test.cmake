@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DBUILD=<build folder> -DSOURCE=<this folder> -DWORK=<scratch> [-DPROGRAM=<qkcts>] -P consumer_test.cmake
+# cmake -DBUILD=<build folder> -DSOURCE=<this folder> -DWORK=<scratch> -DC_COMPILER=<cc> -DGENERATOR=<of CMake>
+#       [-DPROGRAM=<qkcts>] -P consumer_test.cmake
 # Installs the SDK, builds an outside project against it, and runs what it built through the program.
 cmake_minimum_required(VERSION 3.25)
 
@@ -12,7 +13,7 @@ endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
 require_success("install" "${CMAKE_COMMAND}" --install "${BUILD}" --component sdk --prefix "${WORK}/prefix")
-require_success("configure" "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
+require_success("configure" "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=${C_COMPILER})
 require_success("build" "${CMAKE_COMMAND}" --build "${WORK}/build")
 
