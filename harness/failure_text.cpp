@@ -147,13 +147,14 @@ std::string failure_text(const RunRecord& record, const CaseResult& result) {
     if (first == nullptr) {
       first = &stage;
     } else {
-      others += fmt::format("{}{} {}", others.empty() ? "" : ", ", stage_name(stage.stage),
-                            short_text(stage.judgement->max_ratio));
+      const std::string part = fmt::format("{} {}", stage_name(stage.stage), short_text(stage.judgement->max_ratio));
+      const bool full = others.size() - (others.rfind('\n') + 1) + part.size() > 70;
+      others += fmt::format("{}{}{}", others.empty() ? "" : ",", full ? "\n    " : " ", part);
     }
   }
   if (first != nullptr) {
     text = heading(result, *first) + stage_lines(result, *first);
-    if (!others.empty()) text += fmt::format("  later stages, error/budget: {}\n", others);
+    if (!others.empty()) text += fmt::format("  error/budget of later stages:\n   {}\n", others);
     text += commands(record, result, *first);
   } else if (violates(result.verdict)) {
     text = fmt::format("FAIL {}  {}\n  contract {}\n  {}\n{}  again:   {}\n", verdict_name(result.verdict), result.slug,

@@ -25,7 +25,9 @@ struct LogAxis {
   }
 };
 
-std::string decade_label(int decade) {
+std::string decade_label(int decade, const LogAxis& axis) {
+  if (decade == static_cast<int>(axis.lowest)) return fmt::format("&#8804; 1e{}", decade);
+  if (decade == static_cast<int>(axis.highest)) return fmt::format("&#8805; 1e{}", decade);
   if (decade >= -2 && decade <= 2) return fmt::format("{:g}", std::pow(10.0, decade));
   return fmt::format("1e{}", decade);
 }
@@ -114,7 +116,7 @@ std::string ratio_chart(const RunRecord& record) {
     body += fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{}\" x2=\"{:.1f}\" y2=\"{}\"/>",
                         decade == 0 ? "mark" : "grid", x, top, x, bottom);
     body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x, bottom + 18,
-                        decade_label(decade));
+                        decade_label(decade, axis));
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const double y = top + line * static_cast<double>(i);

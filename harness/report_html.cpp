@@ -34,10 +34,11 @@ std::string shape_line(const qkcts_shape& s) {
 
 std::string head(const RunRecord& record) {
   const int code = exit_code(record);
-  const std::string_view word = code == 0   ? "Conforming"
-                                : code == 1 ? "Not conforming"
-                                : code == 5 ? "Nothing was run"
-                                            : "Interrupted";
+  const std::string_view word = code == 0                       ? "Conforming"
+                                : over_own_limits_alone(record) ? "Within every proven budget, over own limits"
+                                : code == 1                     ? "Not conforming"
+                                : code == 5                     ? "Nothing was run"
+                                                                : "Interrupted";
   const std::string_view kind = code == 0 ? "good" : code == 1 ? "bad" : "dim";
   std::set<std::string> profiles, formats;
   for (const CaseResult& result : record.cases) {

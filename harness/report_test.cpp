@@ -26,7 +26,7 @@ TEST(FailureText, IsARepro) {
   for (const char* part :
        {"FAIL  hand/wrong", "contract plain_sdpa  clause QK-LSE  profile f32", "lse[b0 h0 t1]  1 of 2 elements fail",
         "got    0x7fc00000  nan", "exact  0x3f317218  0.693147180559945309", "of another class",
-        "later stages, error/budget: output 2.6e+05",
+        "error/budget of later stages:\n    output 2.6e+05\n",
         "explain: qkcts explain hand.h5 hand/wrong lse 0,0,1 --profile f32",
         "again:   qkcts run './lib mine.so' hand.h5 --case hand/wrong"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
@@ -107,6 +107,8 @@ TEST(ReportText, SaysHowItEnded) {
   RunRecord record = passing_record();
   EXPECT_NE(summary_text(record).find("1 cases: 1 pass\nCONFORMING"), std::string::npos) << summary_text(record);
   EXPECT_NE(summary_text(sample_record()).find("NOT CONFORMING"), std::string::npos);
+  record.cases.push_back(sample_record().cases[2]);
+  EXPECT_NE(summary_text(record).find("OVER YOUR OWN LIMITS, within every proven budget"), std::string::npos);
   record.cases.clear();
   record.unavailable = "no such device";
   EXPECT_NE(summary_text(record).find("NOTHING WAS RUN: no such device"), std::string::npos);

@@ -80,7 +80,8 @@ std::string summary_text(const RunRecord& record) {
     case 0:
       return text + "CONFORMING: every judged element lies within its proven budget.\n";
     case 1:
-      return text + "NOT CONFORMING.\n";
+      return text + (over_own_limits_alone(record) ? "OVER YOUR OWN LIMITS, within every proven budget.\n"
+                                                   : "NOT CONFORMING.\n");
     case 5:
       return text + fmt::format("NOTHING WAS RUN{}.\n", record.unavailable.empty() ? "" : ": " + record.unavailable);
     default:

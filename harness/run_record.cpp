@@ -19,6 +19,20 @@ std::string processor_name() {
   return {};
 }
 
+// By the proven budgets alone.
+int proven_code(const RunRecord& record, const RunSummary& summary) {
+  if (record.interrupted_by != 0) return 128 + record.interrupted_by;
+  bool conforms = false;
+  bool something_ran = false;
+  for (const auto& [verdict, count] : summary.cases) {
+    if (violates(verdict)) return 1;
+    conforms = conforms || row(verdict).effect == Effect::conforms;
+    something_ran = something_ran || row(verdict).effect == Effect::judged;
+  }
+  if (conforms) return 0;
+  return something_ran ? 1 : 5;  // judged, and nothing of it a pass: not conforming
+}
+
 }  // namespace
 
 Machine this_machine() {
@@ -48,18 +62,14 @@ RunSummary summarise(const RunRecord& record) {
 }
 
 int exit_code(const RunRecord& record) {
-  if (record.interrupted_by != 0) return 128 + record.interrupted_by;
   const RunSummary summary = summarise(record);
-  bool conforms = false;
-  bool something_ran = false;
-  for (const auto& [verdict, count] : summary.cases) {
-    if (violates(verdict)) return 1;
-    conforms = conforms || row(verdict).effect == Effect::conforms;
-    something_ran = something_ran || row(verdict).effect == Effect::judged;
-  }
-  if (summary.limit_violations > 0) return 1;
-  if (conforms) return 0;
-  return something_ran ? 1 : 5;  // judged, and nothing of it a pass: not conforming
+  const int code = proven_code(record, summary);
+  return code == 0 && summary.limit_violations > 0 ? 1 : code;
+}
+
+bool over_own_limits_alone(const RunRecord& record) {
+  const RunSummary summary = summarise(record);
+  return summary.limit_violations > 0 && proven_code(record, summary) == 0;
 }
 
 }  // namespace qkcts

@@ -48,6 +48,9 @@ RunSummary summarise(const RunRecord& record);
 // 0, 1 or 5 by the table in harness/README.md; 128 + n after a signal.
 int exit_code(const RunRecord& record);
 
+// Exit code 1, and only because of the user's own limits: Delta alone would have given 0.
+bool over_own_limits_alone(const RunRecord& record);
+
 // The document of conformance/schemas/run.schema.json. Figures that are not finite are null.
 Json to_json(const RunRecord& record);
 

@@ -143,7 +143,7 @@ void print_stages(const GoldenCase& golden) {
   fmt::print("{}", wrapped("  profiles: ", joined(golden.profiles)));
   fmt::print("{}", wrapped("  ",
                            "exact: on a rounding boundary or 0, decided by a rule; fixed: the contract says the value; "
-                           "hidden: behind the mask; an ulp is one of the stage's own format"));
+                           "hidden: behind the mask; Delta per profile, in ulp of the stage's format"));
 }
 
 void print_statistics(const GoldenCase& golden) {
