@@ -10,7 +10,8 @@ namespace qkcts {
 enum class ElementRule : std::uint8_t {
   budget = 0,  // by class, then |got - z| <= Delta; the value is proven by an enclosure that rounds alike at both ends
   budget_exact = 1,  // as budget; an exact-case rule gave the value (it lies on a rounding boundary, or is 0)
-  exact_clause = 2,  // the contract fixes it (hidden key: p = 0; empty row under zero, nan): must match; zeros of either sign are equal
+  exact_clause = 2,  // the contract fixes it (hidden key: p = 0; empty row under zero, nan): must match; zeros of
+                     // either sign are equal
   hidden = 3,        // hidden position of scores or capped: not judged; of masked: -inf or an admitted finite sentinel
 };
 
