@@ -103,6 +103,11 @@ void fill_operands(Case& c, SoakFamily family, Random& random) {
     case SoakFamily::large_scores:
       levels([&](std::size_t) { return 1000 + random.normal(); });
       break;
+    case SoakFamily::falling: {
+      const double highest = 1500 + 3000 * random.unit();
+      levels([&](std::size_t t) { return highest - 0.1 * static_cast<double>(t); });
+      break;
+    }
     case SoakFamily::offset:
       for (const Input input : {Input::q, Input::k}) {
         fill(c, input, [&](std::size_t) { return 40 + 0.1 * random.normal(); });
@@ -144,9 +149,9 @@ void fill_values(Case& c, SoakFamily family, Random& random) {
 
 std::string_view soak_family_name(SoakFamily family) {
   constexpr std::array<std::string_view, soak_family_count> names = {
-      "normal",        "small",          "absorbed_squares", "absorbed_weights", "stored_weights",
-      "ascending",     "cancelling",     "saturating",       "large_scores",     "offset",
-      "storage_bound", "near_underflow", "near_equal_values"};
+      "normal",    "small",         "absorbed_squares", "absorbed_weights", "stored_weights",
+      "ascending", "cancelling",    "saturating",       "large_scores",     "falling",
+      "offset",    "storage_bound", "near_underflow",   "near_equal_values"};
   return names.at(static_cast<std::size_t>(family));
 }
 

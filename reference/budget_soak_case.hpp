@@ -20,12 +20,13 @@ enum class SoakFamily : std::uint8_t {
   cancelling,        // scores are small differences of large products
   saturating,        // scores of hundreds
   large_scores,      // scores near 1000 that differ little
+  falling,           // large scores, the first key highest: rescaling by e^0 at every block
   offset,            // rows far from 0 with a small spread: mean against variance
   storage_bound,     // results in the subnormal range of the storage format
   near_underflow,    // intermediate results around the smallest normal number
   near_equal_values  // v nearly constant
 };
-constexpr int soak_family_count = 13;
+constexpr int soak_family_count = 14;
 std::string_view soak_family_name(SoakFamily family);
 
 Case soak_case(const Contract& contract, Format format, SoakFamily family, const qkcts_shape& shape,

@@ -34,12 +34,14 @@ struct Attack {
 TEST(BudgetSoak, BoundsAreApproached) {
   const qkcts_shape wide{1, 2, 1, 2, 8, 64, 3};
   const qkcts_shape narrow{1, 2, 1, 2, 4, 8, 6};
+  const qkcts_shape deep{1, 1, 1, 2, 64, 2, 3};
   const qkcts_shape few{1, 2, 1, 2, 2, 18, 6};
   const Attack attacks[] = {
       {"rmsnorm_softcap", SoakFamily::absorbed_squares, wide},
       {"qwen3_rmsnorm", SoakFamily::absorbed_squares, wide},
       {"clause_eps_max_root", SoakFamily::storage_bound, few},
       {"plain_sdpa", SoakFamily::stored_weights, wide},
+      {"plain_sdpa", SoakFamily::falling, deep},
       {"clause_causal_offset", SoakFamily::stored_weights, few},
       {"clause_bias_after_softcap", SoakFamily::normal, few},
       {"plain_sdpa", SoakFamily::near_equal_values, few},
