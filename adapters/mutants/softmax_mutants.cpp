@@ -89,15 +89,15 @@ struct InfinityMinusInfinity : SoftmaxFault<Real> {
   }
 };
 
-// The sums of earlier tiles of 16 keys are not rescaled when the maximum rises.
-template <class Real>
-struct RescaleMissing : SoftmaxFault<Real> {
+// The sums of earlier tiles are not rescaled when the maximum rises.
+template <class Real, std::size_t tile>
+struct TilesNotRescaled : SoftmaxFault<Real> {
   using SoftmaxFault<Real>::SoftmaxFault;
   void softmax(QueryRow<Real>& row) override {
     Real running = -infinity<Real>;
     Real sum = 0;
-    for (std::size_t first = 0; first < row.masked.size(); first += 16) {
-      const std::size_t last = std::min(first + 16, row.masked.size());
+    for (std::size_t first = 0; first < row.masked.size(); first += tile) {
+      const std::size_t last = std::min(first + tile, row.masked.size());
       for (std::size_t k = first; k < last; ++k) running = std::max(running, row.masked[k]);
       for (std::size_t k = first; k < last; ++k) {
         row.probs[k] = row.visible[k] != 0 ? std::exp(row.masked[k] - running) : 0;
@@ -107,6 +107,16 @@ struct RescaleMissing : SoftmaxFault<Real> {
     for (Real& p : row.probs) p /= sum;
     row.lse = running + std::log(sum);
   }
+};
+
+template <class Real>
+struct RescaleMissing : TilesNotRescaled<Real, 16> {
+  using TilesNotRescaled<Real, 16>::TilesNotRescaled;
+};
+
+template <class Real>
+struct RescaleMissingIn64 : TilesNotRescaled<Real, 64> {
+  using TilesNotRescaled<Real, 64>::TilesNotRescaled;
 };
 
 template <class Real>
@@ -225,8 +235,10 @@ constexpr Mutant table[] = {
      kernel<MaximumResetToZero>},
     {"neginf_minus_neginf", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "NaN where the first tile has no visible key", nullptr,
      kernel<InfinityMinusInfinity>},
-    {"rescale_missing", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "earlier tiles are not rescaled when the maximum rises",
-     nullptr, kernel<RescaleMissing>},
+    {"rescale_missing", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS,
+     "earlier tiles of 16 keys are not rescaled when the maximum rises", nullptr, kernel<RescaleMissing>},
+    {"rescale_missing_64", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "earlier blocks of 64 keys are not rescaled", nullptr,
+     kernel<RescaleMissingIn64>},
     {"softmax_low_precision", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "scores, weights and their sum in bfloat16", nullptr,
      kernel<SoftmaxInBfloat16>},
     {"stats_fp16", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "the row sum is held in binary16", nullptr,
