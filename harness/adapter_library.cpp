@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "harness/adapter_error.hpp"
@@ -51,6 +52,13 @@ std::string table_fault(const qkcts_adapter_table* table) {
   return {};
 }
 
+std::uint32_t status_number(qkcts_status status) {
+  std::uint32_t number = 0;
+  static_assert(sizeof number == sizeof status);
+  std::memcpy(&number, &status, sizeof number);
+  return number;
+}
+
 AdapterLibrary::AdapterLibrary(const std::string& path) : path_(path) {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) throw AdapterError(fmt::format("{}: cannot be loaded: {}", path, dlerror()));
@@ -67,33 +75,32 @@ AdapterLibrary::~AdapterLibrary() {
 
 std::string AdapterLibrary::describe() const {
   Text text(1u << 16);
-  qkcts_status status = table_->describe(&text.text);
+  std::uint32_t status = status_number(table_->describe(&text.text));
   if (status == QKCTS_OK && text.text.length >= text.text.capacity) {
     if (text.text.length >= longest_text) {
       throw AdapterError(
           fmt::format("{}: describe() wants {} bytes, more than {}", path_, text.text.length, longest_text));
     }
     text = Text(text.text.length + 1);
-    status = table_->describe(&text.text);
+    status = status_number(table_->describe(&text.text));
   }
-  if (status != QKCTS_OK)
-    throw AdapterError(fmt::format("{}: describe() returned status {}", path_, static_cast<int>(status)));
+  if (status != QKCTS_OK) throw AdapterError(fmt::format("{}: describe() returned status {}", path_, status));
   return text.string();
 }
 
-qkcts_status AdapterLibrary::probe(std::string& reason) const {
+std::uint32_t AdapterLibrary::probe(std::string& reason) const {
   Text text(4096);
-  const qkcts_status status = table_->probe(&text.text);
+  const std::uint32_t status = status_number(table_->probe(&text.text));
   reason = text.string();
   return status;
 }
 
 void AdapterLibrary::prepare(const std::string& options) {
   Text text(4096);
-  const qkcts_status status = table_->prepare(options.c_str(), &state_, &text.text);
+  const std::uint32_t status = status_number(table_->prepare(options.c_str(), &state_, &text.text));
   if (status != QKCTS_OK) {
-    throw AdapterError(fmt::format("{}: prepare(\"{}\") returned status {}: {}", path_, options,
-                                   static_cast<int>(status), text.string()));
+    throw AdapterError(
+        fmt::format("{}: prepare(\"{}\") returned status {}: {}", path_, options, status, text.string()));
   }
   prepared_ = true;
 }

@@ -3,7 +3,7 @@
 // so it is used in the worker, or in the host only on request.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <string>
 
 #include <qkcts/adapter.h>
@@ -12,6 +12,10 @@ namespace qkcts {
 
 // What is wrong with a table by the rules of <qkcts/adapter.h>, as one line; empty if it can be used.
 std::string table_fault(const qkcts_adapter_table* table);
+
+// A returned status as a number: an adapter may return one that is no enumerator, which C++ must not look at as an
+// enum.
+std::uint32_t status_number(qkcts_status status);
 
 class AdapterLibrary {
  public:
@@ -24,7 +28,7 @@ class AdapterLibrary {
   // The text of describe(). Throws AdapterError if the adapter refuses.
   std::string describe() const;
   // QKCTS_OK, or another status with the adapter's reason.
-  qkcts_status probe(std::string& reason) const;
+  std::uint32_t probe(std::string& reason) const;
   // Throws AdapterError with the adapter's message.
   void prepare(const std::string& options);
 

@@ -47,6 +47,9 @@ class WorkerRunner final : public AdapterRunner {
       } else {
         MessageReader answer(std::get<std::vector<std::byte>>(reply));
         outcome.answer = read_run_answer(answer);
+        if (!outcome.answer.out_of_memory && !fits(outcome.answer, order)) {
+          throw MessageError("the worker's answer does not fit the order");
+        }
         if (outcome.answer.out_of_memory) {
           outcome.death = Verdict::error_memory;
           outcome.death_detail = "the worker could not allocate the buffers of the case";

@@ -11,7 +11,7 @@
 namespace qkcts {
 namespace {
 
-std::string_view status_name(qkcts_status status) {
+std::string_view status_name(std::uint32_t status) {
   switch (status) {
     case QKCTS_OK:
       return "QKCTS_OK";
@@ -41,9 +41,8 @@ Ending ending(const Execution& execution) {
   const Verdict verdict = execution.status == QKCTS_OUT_OF_MEMORY ? Verdict::error_memory : Verdict::error_protocol;
   const std::string_view excuse =
       execution.status == QKCTS_UNSUPPORTED ? " for a case inside of what describe() declares" : "";
-  return {verdict,
-          fmt::format("run() returned {} ({}){}{}{}", status_name(execution.status), static_cast<int>(execution.status),
-                      excuse, execution.message.empty() ? "" : ": ", execution.message)};
+  return {verdict, fmt::format("run() returned {} ({}){}{}{}", status_name(execution.status), execution.status, excuse,
+                               execution.message.empty() ? "" : ": ", execution.message)};
 }
 
 CaseResult case_header(const GoldenCase& golden) {

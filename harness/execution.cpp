@@ -31,7 +31,7 @@ Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request
   const auto start = std::chrono::steady_clock::now();
   {
     const FloatingPointEnvironment environment;
-    result.status = adapter.table().run(args);
+    result.status = status_number(adapter.table().run(args));
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.implementation = placed.implementation();

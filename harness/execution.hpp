@@ -27,7 +27,7 @@ struct ExecutionRequest {
 using StageBytes = std::array<std::vector<std::byte>, QKCTS_STAGE_COUNT>;  // empty: not asked for
 
 struct Execution {
-  qkcts_status status = QKCTS_INTERNAL;
+  std::uint32_t status = QKCTS_INTERNAL;  // a qkcts_status, or a number that is none
   std::string message;
   std::string implementation;
   Verdict violation = Verdict::pass;  // else one of the error verdicts: what the call did to memory

@@ -19,6 +19,7 @@ body { margin: 0 auto; max-width: 72rem; padding: 1rem 1.5rem 4rem; color: var(-
 h1 { font-size: 1.6rem; margin: 0.5rem 0; } h2 { font-size: 1.2rem; margin: 2rem 0 0.5rem; }
 a { color: var(--bar); } code, pre { font: 13px/1.45 ui-monospace, monospace; }
 pre { background: var(--panel); border: 1px solid var(--line); padding: 0.6rem; overflow-x: auto; margin: 0.4rem 0; }
+li pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 .failure { border-left: 4px solid var(--bad); }
 .skip { position: absolute; left: -99rem; } .skip:focus { left: 1rem; background: var(--paper); padding: 0.3rem; }
 :focus-visible { outline: 3px solid var(--bar); outline-offset: 2px; }

@@ -47,6 +47,7 @@ class MessageReader {
     std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
     return value;
   }
+  bool get_flag() { return get<std::uint8_t>() != 0; }  // whatever byte stands there
   std::vector<std::byte> get_bytes() {
     const auto bytes = take(get<std::uint64_t>());
     return {bytes.begin(), bytes.end()};

@@ -9,14 +9,18 @@
 #include <sstream>
 
 #include "harness/failure_text.hpp"
+#include "harness/utf8_text.hpp"
 
 namespace qkcts {
 namespace {
 
+// Common servers refuse files of more than 25 MB; half of a text may become entities.
 constexpr std::size_t longest_text = 20000;
+constexpr std::size_t all_texts = 10'000'000;
 
-std::string printable(const std::string& text) {
-  return text.size() <= longest_text ? text : text.substr(0, longest_text) + "\n[cut]";
+std::string cut(const std::string& text, std::size_t cases) {
+  const std::size_t longest = std::min(longest_text, all_texts / std::max<std::size_t>(1, cases));
+  return text.size() <= longest ? text : utf8_text(text.substr(0, longest)) + "\n[cut]";
 }
 
 std::string reason(const CaseResult& result) {
@@ -52,10 +56,10 @@ void add_case(pugi::xml_node suite, const RunRecord& record, const CaseResult& r
   const std::string message = violates(result.verdict) || kind == JunitElement::skipped
                                   ? fmt::format("{}: {}", verdict_name(result.verdict), reason(result))
                                   : std::string("over the user's own limit");
-  element.append_attribute("message") = printable(message).c_str();
+  element.append_attribute("message") = cut(message, record.cases.size()).c_str();
   if (kind == JunitElement::skipped) return;
   element.append_attribute("type") = std::string(verdict_name(result.verdict)).c_str();
-  element.append_child(pugi::node_pcdata).set_value(printable(failure_text(record, result)).c_str());
+  element.append_child(pugi::node_pcdata).set_value(cut(failure_text(record, result), record.cases.size()).c_str());
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ RunAnswer AdapterSession::run(const RunOrder& order) const {
   try {
     for (const Placement placement : order.placements) {
       Execution execution = execute(*library_, order.request, placement);
-      const bool same = !result.executions.empty() && execution.outputs == result.executions.front().outputs;
+      const bool same = !result.executions.empty() && execution.status == QKCTS_OK &&
+                        execution.outputs == result.executions.front().outputs;
       if (same) execution.outputs = {};
       result.executions.push_back(std::move(execution));
       result.same_as_first.push_back(same);

@@ -31,10 +31,11 @@ void write(MessageWriter& message, const Execution& execution) {
 
 Execution read_execution(MessageReader& message) {
   Execution execution;
-  execution.status = message.get<qkcts_status>();
+  execution.status = message.get<std::uint32_t>();
   execution.message = message.get_text();
   execution.implementation = message.get_text();
   execution.violation = message.get<Verdict>();
+  if (execution.violation > Verdict::error_abi) throw MessageError("the worker reports an unknown verdict");
   execution.violation_detail = message.get_text();
   execution.seconds = message.get<double>();
   for (auto& bytes : execution.outputs) bytes = message.get_bytes();
@@ -42,6 +43,25 @@ Execution read_execution(MessageReader& message) {
 }
 
 }  // namespace
+
+bool fits(const RunAnswer& answer, const RunOrder& order) {
+  if (answer.executions.size() != order.placements.size()) return false;
+  const ExecutionRequest& request = order.request;
+  for (std::size_t call = 0; call < answer.executions.size(); ++call) {
+    const Execution& execution = answer.executions[call];
+    const bool same = answer.same_as_first[call];
+    if (execution.status != QKCTS_OK || (same && call > 0)) continue;
+    if (same) return false;
+    for (const qkcts_stage stage : all_stages) {
+      const Format format = stage_format(stage, request.inputs.format);
+      const bool asked = (request.stages & bit(stage)) != 0;
+      const std::size_t size =
+          extent_product(stage_shape(stage, request.shape)) * static_cast<std::size_t>(parameters(format).bits / 8);
+      if (execution.outputs[stage].size() != (asked ? size : 0)) return false;
+    }
+  }
+  return true;
+}
 
 void write(MessageWriter& message, const OpenOrder& order) {
   message.put(Order::open);
@@ -54,7 +74,7 @@ OpenOrder read_open_order(MessageReader& message) {
   OpenOrder order;
   order.path = message.get_text();
   order.options = message.get_text();
-  order.prepare = message.get<bool>();
+  order.prepare = message.get_flag();
   return order;
 }
 
@@ -69,7 +89,7 @@ OpenAnswer read_open_answer(MessageReader& message) {
   OpenAnswer answer;
   answer.error = message.get_text();
   answer.description = message.get_text();
-  answer.probe = message.get<qkcts_status>();
+  answer.probe = message.get<std::uint32_t>();
   answer.probe_reason = message.get_text();
   return answer;
 }
@@ -99,7 +119,7 @@ RunOrder read_run_order(MessageReader& message) {
   request.shape = message.get<qkcts_shape>();
   request.inputs.format = message.get<Format>();
   for (auto& tensor : request.inputs.tensors) {
-    if (message.get<bool>()) tensor = read_tensor(message);
+    if (message.get_flag()) tensor = read_tensor(message);
   }
   request.stages = message.get<StageSet>();
   request.alignment = message.get<std::size_t>();
@@ -119,9 +139,9 @@ void write(MessageWriter& message, const RunAnswer& answer) {
 
 RunAnswer read_run_answer(MessageReader& message) {
   RunAnswer answer;
-  answer.out_of_memory = message.get<bool>();
+  answer.out_of_memory = message.get_flag();
   for (auto n = message.get<std::uint64_t>(); n > 0; --n) {
-    answer.same_as_first.push_back(message.get<bool>());
+    answer.same_as_first.push_back(message.get_flag());
     answer.executions.push_back(read_execution(message));
   }
   return answer;

@@ -28,7 +28,7 @@ struct OpenOrder {
 struct OpenAnswer {
   std::string error;  // not empty: the adapter cannot be run, and why
   std::string description;
-  qkcts_status probe = QKCTS_OK;
+  std::uint32_t probe = QKCTS_OK;  // qkcts_status
   std::string probe_reason;
 };
 
@@ -43,6 +43,10 @@ struct RunAnswer {
   std::vector<Execution> executions;
   std::vector<bool> same_as_first;
 };
+
+// Does the answer hold what was ordered: one execution per placement, and outputs of the right size where the status is
+// QKCTS_OK? A worker whose memory was overwritten may answer anything.
+bool fits(const RunAnswer& answer, const RunOrder& order);
 
 void write(MessageWriter& message, const OpenOrder& order);
 void write(MessageWriter& message, const OpenAnswer& answer);

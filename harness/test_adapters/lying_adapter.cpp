@@ -162,6 +162,11 @@ qkcts_status act(const qkcts_run_args& args) {
     std::snprintf(args.message->text, args.message->capacity, "no, because");
     return status;
   };
+  if (fault == "status") return refuse(static_cast<qkcts_status>(6));
+  if (fault == "garbage") {  // a library that happens to write to a descriptor that is not its own
+    const std::vector<std::uint64_t> words(64, 24);
+    static_cast<void>(!write(3, words.data(), words.size() * sizeof words[0]));
+  }
   if (fault == "unsupported") return refuse(QKCTS_UNSUPPORTED);
   if (fault == "internal") return refuse(QKCTS_INTERNAL);
   if (fault == "out_of_memory") return refuse(QKCTS_OUT_OF_MEMORY);
