@@ -51,7 +51,7 @@ void set_softmax(SoftmaxRow<Digits>& row, std::span<const Enclosure<Digits>* con
   mpfi_add_fr(raw(row.lse), raw(row.lse), m);
   if (seen.size() == 1) row.lse = *seen[0];  // the same number; an exact score stays exact
   row.p_max = largest / row.sum;
-  row.entropy = log_sum - weighted / row.sum;
+  row.entropy = maximum(Number(0), log_sum - weighted / row.sum);  // an entropy is never negative
 }
 
 }  // namespace qkcts

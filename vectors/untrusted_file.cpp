@@ -36,10 +36,10 @@ std::uint64_t time_for(const std::string& path) {
 
 void check_untrusted_corpus(const std::string& path, const UntrustedLimits& limits) {
   const std::uint64_t seconds = time_for(path);
-  const ChildOutcome outcome =
-      run_in_limited_child([&path] { return fault_of(path); },
-                           {limits.memory_bytes, limits.cpu_seconds != 0 ? limits.cpu_seconds : seconds,
-                            limits.wall_seconds != 0 ? limits.wall_seconds : 4 * seconds});  // the machine may be busy
+  const ChildOutcome outcome = run_in_limited_child(
+      [&path] { return fault_of(path); },
+      {limits.memory_bytes, limits.cpu_seconds != 0 ? limits.cpu_seconds : seconds,
+       limits.wall_seconds != 0 ? limits.wall_seconds : 600 + 20 * seconds});  // the machine may be busy
   switch (outcome.end) {
     case ChildEnd::returned:
       if (!outcome.message.empty()) throw InputError(outcome.message);
