@@ -81,6 +81,8 @@ SampleCase exposing_case(const Mutant& mutant, std::mt19937_64& source) {
   const std::int64_t lengths[][2] = {{35, 37}, {37, 35}, {1, 37}};
   const auto& [q_len, k_len] = lengths[source() % 3];
   sample.shape = {2, 4, 2, q_len, k_len, 80, 24};
+  if (mutant.id == "gqa_tile_boundary") sample.shape = {1, 48, 2, 3, 5, 8, 8};     // G = 24
+  if (mutant.id == "rescale_missing_64") sample.shape = {1, 2, 1, 9, 130, 16, 8};  // more than one block of 64
   for (qkcts_norm* norm : {&sample.terms.q_norm, &sample.terms.k_norm}) norm->applied = 1;
   draw_inputs(sample, source, SampleLayout::contiguous);
   if (source() % 2 == 0) {

@@ -149,6 +149,10 @@ constexpr Mutant table[] = {
      [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.kv_lengths = 0; }},
     {"batch0_length", "QK-MASK-03", QKCTS_STAGE_MASKED, "every batch entry uses the length of the first", nullptr,
      kernel<FirstLength>},
+    {"padding_ignored_decode", "QK-MASK-03", QKCTS_STAGE_MASKED, "no key lengths for a single query",
+     [](qkcts_contract& terms, const qkcts_shape& shape) {
+       if (shape.q_len == 1) terms.mask.kv_lengths = 0;
+     }},
     {"mask_bool_ignored", "QK-MASK-04", QKCTS_STAGE_MASKED, "the boolean mask is not looked at",
      [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.boolean = 0; }},
     {"mask_inverted", "QK-MASK-04", QKCTS_STAGE_MASKED, "true hides", nullptr, kernel<MaskInverted>},

@@ -70,6 +70,16 @@ struct HeadsUnmapped : scalar::Attention<Real> {
   std::int64_t kv_head(std::int64_t h) const override { return std::min(h, this->shape_.kv_heads - 1); }
 };
 
+// Query heads are tiled by 16, and a tile looks up one key head: wrong where G > 16 is no multiple of 16.
+template <class Real>
+struct HeadsTiledBy16 : scalar::Attention<Real> {
+  using scalar::Attention<Real>::Attention;
+  std::int64_t kv_head(std::int64_t h) const override {
+    const std::int64_t group = this->shape_.q_heads / this->shape_.kv_heads;
+    return group > 16 ? h / 16 * 16 / group : h / group;
+  }
+};
+
 // The dot product is held in binary16 before it is scaled.
 template <class Real>
 struct DotInBinary16 : scalar::Attention<Real> {
@@ -167,6 +177,8 @@ constexpr Mutant table[] = {
      kernel<HeadsTiled>},
     {"gqa_no_map", "QK-HEADS-01", QKCTS_STAGE_SCORES, "query head h reads key head min(h, Hkv - 1)", nullptr,
      kernel<HeadsUnmapped>},
+    {"gqa_tile_boundary", "QK-HEADS-01", QKCTS_STAGE_SCORES, "16 query heads share one key head look-up", nullptr,
+     kernel<HeadsTiledBy16>},
     {"scale_override_ignored", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(D) whatever the contract says",
      [](qkcts_contract& terms, const qkcts_shape&) { terms.score.scale_form = QKCTS_SCALE_INV_SQRT_HEAD_DIM; }},
     {"scale_d_model", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(Hq D) for 1/sqrt(D)",
