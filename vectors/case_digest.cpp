@@ -58,6 +58,7 @@ std::string case_digest(const GoldenCase& golden) {
   for (const std::int64_t extent : {c.shape.batch, c.shape.q_heads, c.shape.kv_heads, c.shape.q_len, c.shape.k_len,
                                     c.shape.head_dim, c.shape.v_head_dim})
     hash.update_number(static_cast<std::uint64_t>(extent));
+  hash.update_number(static_cast<std::uint64_t>(golden.first_position));
   hash.update_field(parameters(c.inputs.format).name);
   hash.update_number(golden.profiles.size());
   for (const std::string& profile : golden.profiles) hash.update_field(profile);

@@ -266,6 +266,8 @@ struct CorpusReader::State {
     golden.family = file.read_text(group, attribute::family);
     golden.description = file.read_text(group, attribute::description);
     golden.seed = as_array<std::uint64_t>(file.read_numbers(group, attribute::seed, StoredType::uint64, 1))[0];
+    golden.first_position =
+        as_array<std::int64_t>(file.read_numbers(group, attribute::first_position, StoredType::int64, 1))[0];
     golden.profiles = file.read_texts(group, attribute::profiles);
     if (golden.profiles.size() > 64 || !std::all_of(golden.profiles.begin(), golden.profiles.end(), is_name))
       refuse(group, "attribute profiles is no list of profile names");

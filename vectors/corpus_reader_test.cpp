@@ -40,6 +40,7 @@ void expect_equal(const GoldenCase& left, const GoldenCase& right) {
   EXPECT_EQ(left.family, right.family);
   EXPECT_EQ(left.description, right.description);
   EXPECT_EQ(left.seed, right.seed);
+  EXPECT_EQ(left.first_position, right.first_position);
   EXPECT_EQ(left.profiles, right.profiles);
   EXPECT_TRUE(same(left.entropy, right.entropy) && same(left.p_max, right.p_max) &&
               same(left.score_max, right.score_max));
@@ -131,6 +132,7 @@ TEST(CorpusReader, TheDigestCoversEveryPartOfACase) {
   EXPECT_TRUE(changes([](GoldenCase& c) { c.family += "x"; }));
   EXPECT_TRUE(changes([](GoldenCase& c) { c.description += "x"; }));
   EXPECT_TRUE(changes([](GoldenCase& c) { c.seed += 1; }));
+  EXPECT_TRUE(changes([](GoldenCase& c) { c.first_position += 1; }));
   EXPECT_TRUE(changes([](GoldenCase& c) { c.profiles[0] += "x"; }));
   EXPECT_TRUE(changes([](GoldenCase& c) { c.entropy.median += 1; }));
   EXPECT_TRUE(changes([](GoldenCase& c) { c.p_max.min += 1; }));

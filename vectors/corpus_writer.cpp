@@ -158,6 +158,8 @@ struct CorpusWriter::State {
     file->write_text(group, attribute::description, golden.description);
     file->write_numbers(group, attribute::shape, StoredType::int64, std::as_bytes(std::span(shape)));
     file->write_numbers(group, attribute::seed, StoredType::uint64, std::as_bytes(std::span(&golden.seed, 1)));
+    file->write_numbers(group, attribute::first_position, StoredType::int64,
+                        std::as_bytes(std::span(&golden.first_position, 1)));
     file->write_texts(group, attribute::profiles, golden.profiles);
     write_range(group, attribute::entropy, golden.entropy);
     write_range(group, attribute::p_max, golden.p_max);

@@ -131,7 +131,9 @@ std::vector<double> stored_gain(const Draft& draft, Side side) {
 }  // namespace
 
 Draft::Draft(const Contract& the_contract, const qkcts_shape& the_shape, Format the_format, std::uint64_t the_seed)
-    : contract(the_contract), shape(the_shape), format(the_format), seed(the_seed) {
+    : contract(the_contract), shape(the_shape), format(the_format), seed(the_seed) {}
+
+void Draft::draw_ordinary() {
   const qkcts_contract& terms = contract.terms;
   q = gaussians(*this, Draw::q, size_of(shape.batch, shape.q_heads, shape.q_len, shape.head_dim));
   k = gaussians(*this, Draw::k, size_of(shape.batch, shape.kv_heads, shape.k_len, shape.head_dim));

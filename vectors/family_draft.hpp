@@ -33,7 +33,9 @@ enum class Draw : std::uint32_t {
 enum class Side { query, key };
 
 struct Draft {
+  // Nothing is drawn yet: enough to ask whether a family fits.
   Draft(const Contract& contract, const qkcts_shape& shape, Format format, std::uint64_t seed);
+  void draw_ordinary();
 
   Contract contract;
   qkcts_shape shape;

@@ -219,7 +219,9 @@ std::string shifted_rows_broken(const GoldenCase& golden) {
 // ---- gain_signs ---------------------------------------------------------------------------------------------------
 
 std::string gain_signs_fault(const Draft& draft) {
-  return draft.q_gain.size() + draft.k_gain.size() == 0 ? "needs a gain" : std::string();
+  for (const Side side : {Side::query, Side::key})
+    if (draft.norm(side).applied != 0 && draft.norm(side).gain != QKCTS_GAIN_NONE) return {};
+  return "needs a gain";
 }
 
 void draw_gain_signs(Draft& draft) {

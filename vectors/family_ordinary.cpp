@@ -105,6 +105,9 @@ void draw_norm40(Draft& draft) {
       for (std::int64_t t = 0; t < s.q_len; ++t)
         std::copy_n(draft.row(Side::key, b, h / (s.q_heads / s.kv_heads), t), s.head_dim,
                     draft.row(Side::query, b, h, t));
+  // Nothing but norm, scale and cap acts on the 1600.
+  for (const Side side : {Side::query, Side::key}) draft.set_gain(side, 1);
+  draft.scale = 16;
   // Equal vectors at equal positions: their dot stays 1600 under any rotation.
   if (!draft.q_position_ids.empty())
     for (std::int64_t b = 0; b < s.batch; ++b)

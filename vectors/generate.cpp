@@ -148,8 +148,14 @@ class Workers {
 }  // namespace
 
 Case make_case(const PlannedCase& planned) {
+  std::int64_t first_position = 0;
+  return make_case(planned, first_position);
+}
+
+Case make_case(const PlannedCase& planned, std::int64_t& first_position) {
   DrawnCase drawn = draw_case(planned.family, planned.contract, planned.shape, planned.format, planned.seed);
   drawn.c.slug = planned.slug;
+  first_position = drawn.first_position;
   if (drawn.table_rows > 0) {
     const qkcts_rope& rope = planned.contract.terms.rope;
     const std::int64_t rotated = rope.rotated == 0 ? planned.shape.head_dim : rope.rotated;
@@ -182,7 +188,7 @@ Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<s
 
 GoldenCase make_golden(const PlannedCase& planned, std::vector<DroppedProfile>& dropped) {
   GoldenCase golden;
-  golden.input = make_case(planned);
+  golden.input = make_case(planned, golden.first_position);
   golden.family = planned.family;
   golden.description = input_family(planned.family).reason;
   golden.seed = planned.seed;

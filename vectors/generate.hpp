@@ -51,6 +51,7 @@ GenerateReport generate_corpus(const Plan& plan, const std::string& path, const 
 
 // The inputs of a planned case, rotary tables included.
 Case make_case(const PlannedCase& planned);
+Case make_case(const PlannedCase& planned, std::int64_t& first_position);  // of row 0 of the tables, 0 without them
 
 // Evidence for a case. Throws UndecidedError and InputError. `dropped` gets the profiles that were left out; if none
 // remains, the golden case has no profile and no stage.

@@ -28,6 +28,7 @@ struct GoldenCase {
   std::string family;
   std::string description;  // one line: why the case exists
   std::uint64_t seed = 0;
+  std::int64_t first_position = 0;  // row r of cos and sin belongs to position first_position + r; 0 without tables
   std::vector<std::string> profiles;
   std::array<GoldenStage, QKCTS_STAGE_COUNT> stages;
   Range entropy, p_max, score_max;

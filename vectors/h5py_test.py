@@ -71,6 +71,7 @@ def case_digest(slug, case, contract_digest):
     digest.number(case.attrs["seed"][0])
     for extent in case.attrs["shape"]:
         digest.number(extent)
+    digest.number(case.attrs["first_position"][0])
     digest.field(text(case.attrs["format"]))
     digest.number(len(case.attrs["profiles"]))
     for profile in case.attrs["profiles"]:

@@ -43,6 +43,7 @@ DrawnCase draw_case(std::string_view name, const Contract& contract, const qkcts
   Draft draft(contract, shape, format, seed);
   if (std::string fault = family.fault(draft); !fault.empty())
     throw InputError(fmt::format("family {} of contract {}: {}", name, contract.name, fault));
+  draft.draw_ordinary();
   family.draw(draft);
   return sealed(draft);
 }

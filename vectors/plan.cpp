@@ -47,7 +47,7 @@ void check_profiles(const PlannedCase& planned) {
       throw InputError(fmt::format("profile {} does not judge {}", name, parameters(planned.format).name));
 }
 
-void append_group(const Json& group, Plan& plan) {
+void append_group(const Json& group, const PlanOverrides& overrides, Plan& plan) {
   PlannedCase planned;
   planned.rows = group.value("rows", 0U);
   planned.profiles = texts(group, "profiles");
@@ -63,8 +63,12 @@ void append_group(const Json& group, Plan& plan) {
             planned.slug = case_slug(contract, family, planned.format, planned.shape, index);
             planned.seed = case_seed(plan.seed, planned.slug);
             check_profiles(planned);
-            if (std::string fault = family_fault(family, contract, planned.shape, planned.format); !fault.empty())
-              throw InputError(fmt::format("{}: {}", planned.slug, fault));
+            const std::string fault = family_fault(family, contract, planned.shape, planned.format);
+            if (!fault.empty() && overrides.skip_unfit) {
+              plan.unfit.push_back({planned.slug, fault});
+              continue;
+            }
+            if (!fault.empty()) throw InputError(fmt::format("{}: {}", planned.slug, fault));
             if (plan.cases.size() >= schema::most_cases)
               throw InputError(fmt::format("more than {} cases", schema::most_cases));
             plan.cases.push_back(planned);
@@ -81,11 +85,13 @@ Plan plan_from_json(std::string_view text, std::string_view origin, const PlanOv
   plan.seed = overrides.has_seed ? overrides.seed : json["seed"].get<std::uint64_t>();
   for (std::size_t i = 0; i < json["groups"].size(); ++i) {
     try {
-      append_group(json["groups"][i], plan);
+      append_group(json["groups"][i], overrides, plan);
     } catch (const InputError& error) {
       throw InputError(fmt::format("{}: /groups/{}: {}", origin, i, error.what()));
     }
   }
+  if (plan.cases.empty() && !plan.unfit.empty())
+    throw InputError(fmt::format("{}: no case is left: {}: {}", origin, plan.unfit[0].slug, plan.unfit[0].reason));
   std::set<std::string_view> slugs;
   for (const PlannedCase& planned : plan.cases)
     if (!slugs.insert(planned.slug).second)

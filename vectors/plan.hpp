@@ -26,12 +26,17 @@ struct Plan {
   std::string suite;
   std::uint64_t seed = 0;
   std::vector<PlannedCase> cases;  // in the order of the plan, slugs unique
+  struct Unfit {
+    std::string slug, reason;
+  };
+  std::vector<Unfit> unfit;  // combinations that make no sense, if the overrides allow to leave them out
 };
 
 // Changes of a plan from the command line, applied to every group.
 struct PlanOverrides {
   bool has_seed = false;
   std::uint64_t seed = 0;
+  bool skip_unfit = false;  // leave out what makes no sense instead of refusing the plan
 };
 
 // Throws InputError with the place of the first fault: schema, unknown names, shapes that do not fit, families that

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <thread>
@@ -10,6 +12,7 @@
 #include "conformance/json.hpp"
 #include "harness/cli/commands.hpp"
 #include "vectors/generate.hpp"
+#include "vectors/input_family.hpp"
 #include "vectors/progress_line.hpp"
 
 namespace qkcts::cli {
@@ -37,13 +40,32 @@ std::string ordinary_shape(const Contract& contract) {
   return fmt::format("1,{},{},6,9,{},{}", model.q_heads, model.kv_heads, model.head_dim, model.head_dim);
 }
 
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const InputFamily& family : input_families()) names.emplace_back(family.name);
+  return names;
+}
+
+// Globs stand for the names that they match; anything else for itself.
+std::vector<std::string> expanded(const std::vector<std::string>& given, const std::vector<std::string>& known) {
+  std::vector<std::string> names;
+  for (const std::string& word : given) {
+    const std::size_t before = names.size();
+    for (const std::string& name : known)
+      if (::fnmatch(word.c_str(), name.c_str(), 0) == 0) names.push_back(name);
+    if (names.size() == before) names.push_back(word);
+  }
+  return names;
+}
+
 Plan plan_of(const GenerateArguments& arguments) {
-  const PlanOverrides overrides{arguments.has_seed, arguments.seed};
+  const PlanOverrides overrides{arguments.has_seed, arguments.seed, arguments.plan.empty()};
   if (!arguments.plan.empty()) return load_plan(arguments.plan, overrides);
   Json groups = Json::array();
-  for (const std::string& name : arguments.contracts) {
+  for (const std::string& name : expanded(arguments.contracts, shipped_contracts())) {
     Json group = {{"contracts", {name}}, {"rows", arguments.rows}};
-    group["families"] = arguments.families.empty() ? std::vector<std::string>{"gaussian"} : arguments.families;
+    group["families"] = arguments.families.empty() ? std::vector<std::string>{"gaussian"}
+                                                   : expanded(arguments.families, family_names());
     group["formats"] = arguments.formats.empty() ? std::vector<std::string>{"binary32"} : arguments.formats;
     group["shapes"] =
         arguments.shapes.empty() ? std::vector<std::string>{ordinary_shape(load_contract(name))} : arguments.shapes;
@@ -102,6 +124,7 @@ int generate(const GenerateArguments& arguments) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print("{}: {} cases, {}, {:.1f} s\ndigest {}\n", arguments.output, report.written,
              byte_text(static_cast<double>(std::filesystem::file_size(arguments.output))), seconds, report.digest);
+  list_items(plan.unfit, [](const Plan::Unfit& u) { return fmt::format("{}: left out: {}", u.slug, u.reason); });
   list_items(report.dropped, [](const DroppedProfile& d) {
     return fmt::format("{}: not judged by profile {}: {:.1f} % of stage {} is mistrusted", d.slug, d.profile,
                        100 * d.share, d.stage);
@@ -115,12 +138,14 @@ int generate(const GenerateArguments& arguments) {
 void add_generate(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* generate_app = app.add_subcommand("generate", "Make golden vectors: proven values and error budgets");
-  CLI::Option* plan = generate_app->add_option("plan", arguments->plan, "Suite (smoke, core) or JSON plan");
-  CLI::Option* contract =
-      generate_app->add_option("--contract", arguments->contracts, "Contract by name or JSON file, in place of a plan");
+  CLI::Option* plan = generate_app->add_option("plan", arguments->plan, "Suite (smoke, core, norm40) or JSON plan");
+  CLI::Option* contract = generate_app->add_option("--contract", arguments->contracts,
+                                                   "Contracts by name, glob or JSON file, in place of a plan");
   contract->excludes(plan)->delimiter(',');
   generate_app->add_option("-o,--output", arguments->output, "HDF5 file to write");
-  generate_app->add_option("--family", arguments->families, "Input families (default gaussian)")
+  generate_app
+      ->add_option("--family", arguments->families,
+                   "Input families, globs allowed (default gaussian); what does not fit a contract is left out")
       ->delimiter(',')
       ->needs(contract);
   generate_app->add_option("--format", arguments->formats, "binary64, binary32, binary16, bfloat16 (default binary32)")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -54,22 +56,27 @@ std::string heads_text(const qkcts_shape& s) {
   return fmt::format("{}/{}", s.q_heads, s.kv_heads);
 }
 
-void print_corpus(const CorpusReader& reader) {
+bool matches(const std::string& glob, const std::string& name) {
+  return glob.empty() || ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
+
+void print_corpus(const CorpusReader& reader, const std::string& contracts, const std::string& wanted_families) {
   print_head(reader);
   std::string contract;
   std::map<std::string, int> families, formats;
   for (const std::string& slug : reader.slugs()) {
     const GoldenCase golden = reader.read(slug);
+    if (!matches(contracts, golden.input.contract.name) || !matches(wanted_families, golden.family)) continue;
     const qkcts_shape& s = golden.input.shape;
     ++families[golden.family];
     ++formats[std::string(parameters(golden.input.inputs.format).name)];
     if (golden.input.contract.name != contract) {
       contract = golden.input.contract.name;
       fmt::print("\n{}\n", contract);
-      fmt::print("  {:<16} {:<8} {:>2} {:>5} {:>9} {:>7}  {:>7} {:>7} {:>7}\n", "family", "format", "B", "heads",
+      fmt::print("  {:<16} {:<8} {:>2} {:>5} {:>9} {:>7} {:>8} {:>7} {:>7}\n", "family", "format", "B", "heads",
                  "Lq x Lk", "D/Dv", "max|s|", "p_max", "entropy");
     }
-    fmt::print("  {:<16} {:<8} {:>2} {:>5} {:>9} {:>7}  {:>7.3g} {:>7.4f} {:>7.3f}\n", golden.family,
+    fmt::print("  {:<16} {:<8} {:>2} {:>5} {:>9} {:>7} {:>8.6g} {:>7.4f} {:>7.3f}\n", golden.family,
                parameters(golden.input.inputs.format).name, s.batch, heads_text(s),
                fmt::format("{}x{}", s.q_len, s.k_len), fmt::format("{}/{}", s.head_dim, s.v_head_dim),
                golden.score_max.max, golden.p_max.median, golden.entropy.median);
@@ -169,6 +176,7 @@ void print_case(const GoldenCase& golden) {
              s.k_len, s.head_dim, s.v_head_dim);
   fmt::print("  format    {}\n  seed      {}\n  digest    {}\n", parameters(c.inputs.format).name, golden.seed,
              golden.digest);
+  if (c.inputs.has(Input::cos)) fmt::print("  positions row 0 of cos and sin is position {}\n", golden.first_position);
   fmt::print("{}", wrapped("  contract  ", fmt::format("{}: {}", c.contract.name, c.contract.title)));
   for (const FieldValue& field : contract_field_values(c.contract.terms))
     fmt::print("    {:<11} {:<20} {}\n", field.clause, field.path, field.json);
@@ -198,19 +206,21 @@ std::string chosen_slug(const CorpusReader& reader, const std::string& wanted) {
 
 void add_inspect(CLI::App& app, Command& command) {
   struct Arguments {
-    std::string file, slug;
+    std::string file, slug, contracts, families;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* inspect_app = app.add_subcommand("inspect", "List the cases of a corpus, or one case in numbers");
   inspect_app->add_option("file", arguments->file, "Corpus")->required();
   inspect_app->add_option("case", arguments->slug, "Case, or a part of its name that no other case has");
+  inspect_app->add_option("--contract", arguments->contracts, "List only contracts that match this glob");
+  inspect_app->add_option("--family", arguments->families, "List only families that match this glob");
   inspect_app->footer("Example:\n  qkcts inspect core.h5 qwen3_rmsnorm/norm40/binary32");
   inspect_app->callback([arguments, &command] {
     command = [arguments] {
       check_untrusted_corpus(arguments->file);
       const CorpusReader reader(arguments->file);
       if (arguments->slug.empty()) {
-        print_corpus(reader);
+        print_corpus(reader, arguments->contracts, arguments->families);
       } else {
         print_case(reader.read(chosen_slug(reader, arguments->slug)));
       }
