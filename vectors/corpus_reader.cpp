@@ -49,11 +49,12 @@ class CaseReading {
     for (const StoredMember& member : file_.members(group)) {
       const auto is = [&member](const std::string& name) { return name == member.name; };
       if (std::none_of(required.begin(), required.end(), is) && std::none_of(optional.begin(), optional.end(), is))
-        refuse(group + "/" + member.name, "does not belong there");
+        refuse(fmt::format("{}/{}", group, member.name), "does not belong there");
       found.push_back(member.name);
     }
     for (const std::string& name : required)
-      if (std::find(found.begin(), found.end(), name) == found.end()) refuse(group + "/" + name, "is missing");
+      if (std::find(found.begin(), found.end(), name) == found.end())
+        refuse(fmt::format("{}/{}", group, name), "is missing");
     return found;
   }
 
@@ -136,7 +137,7 @@ std::vector<std::uint32_t> CaseReading::some_rows(const std::string& group, qkct
   if (stage == QKCTS_STAGE_LSE || stage == QKCTS_STAGE_OUTPUT) refuse(name, "must be absent: every row is stored");
   const StoredDataset stored = file_.describe(name);
   if (stored.extents.size() != 1 || stored.extents[0] >= all) refuse(name, "does not select some of the rows");
-  const auto rows = as_array<std::uint32_t>(dataset(name, StoredType::uint32, stored.extents));
+  auto rows = as_array<std::uint32_t>(dataset(name, StoredType::uint32, stored.extents));
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i] >= all || (i != 0 && rows[i] <= rows[i - 1])) refuse(name, "is no ascending list of rows");
   return rows;
@@ -314,6 +315,7 @@ GoldenCase CorpusReader::read(const std::string& slug) const {
 
   const std::vector<InputRequirement> needs = required_inputs(c.contract.terms, c.shape, c.inputs.format);
   std::vector<std::string> names;
+  names.reserve(needs.size());
   for (const InputRequirement& need : needs) names.emplace_back(input_name(need.input));
   reading.expect_members(reading.group() + "/" + schema::inputs, names);
   for (const InputRequirement& need : needs) c.inputs.set(need.input, reading.input(need, c.shape));

@@ -217,7 +217,7 @@ std::string CorpusWriter::finish() {
   std::vector<DigestEntry> contracts, cases;
   for (const auto& [name, digest] : state_->contracts) contracts.push_back({name, digest});
   for (const auto& [slug, digest] : state_->cases) cases.push_back({slug, digest});
-  const std::string digest = corpus_digest(state_->header.suite, state_->header.seed, contracts, cases);
+  std::string digest = corpus_digest(state_->header.suite, state_->header.seed, contracts, cases);
   state_->file->write_text("", attribute::digest, digest);
   state_->file->close();
   const int fd = ::open(state_->temporary.c_str(), O_RDONLY | O_CLOEXEC);

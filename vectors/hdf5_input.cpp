@@ -235,7 +235,7 @@ std::vector<StoredMember> Hdf5Input::members(const std::string& group) const {
   if (H5Literate(owner, H5_INDEX_NAME, H5_ITER_INC, &position, keep, &names) != 0) cannot_read(state_->path, group);
   std::vector<StoredMember> result;
   for (const std::string& name : names) {
-    const std::string object = group.empty() ? name : group + "/" + name;
+    const std::string object = group.empty() ? name : fmt::format("{}/{}", group, name);
     if (name.empty() || name == "." || name.find('/') != std::string::npos) refuse(state_->path, group, "odd name");
     const H5O_type_t kind = state_->kind_of(owner, name, object);
     if (kind != H5O_TYPE_GROUP && kind != H5O_TYPE_DATASET)

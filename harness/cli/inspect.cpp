@@ -84,6 +84,7 @@ void print_corpus(const CorpusReader& reader, const std::string& contracts, cons
   fmt::print("\nmax|s|: largest score that the softmax sees; p_max, entropy: median over rows\n");
   const auto counted = [](const std::map<std::string, int>& counts) {
     std::vector<std::string> words;
+    words.reserve(counts.size());
     for (const auto& [name, count] : counts) words.push_back(fmt::format("{} {}", name, count));
     return joined(words);
   };
