@@ -10,6 +10,7 @@
 #include "conformance/contract_field.hpp"
 #include "conformance/json_schema.hpp"
 #include "harness/adapter_error.hpp"
+#include "harness/utf8_text.hpp"
 
 namespace qkcts {
 namespace {
@@ -62,10 +63,10 @@ AdapterDescription description_from_json(std::string_view text, std::string_view
   require_schema(document, "adapter_describe", origin);
   AdapterDescription description;
   description.text = canonical_text(document);
-  description.name = document.at("name").get<std::string>();
-  description.version = document.at("version").get<std::string>();
-  description.build = document.value("build", "");
-  description.device = document.value("device", "");
+  description.name = utf8_text(document.at("name").get<std::string>());
+  description.version = utf8_text(document.at("version").get<std::string>());
+  description.build = utf8_text(document.value("build", ""));
+  description.device = utf8_text(document.value("device", ""));
   for (const Json& name : document.at("formats")) description.formats.push_back(*format_named(name.get<std::string>()));
   for (const Json& name : document.at("stages")) description.stages |= bit(*stage_named(name.get<std::string>()));
   for (const auto& [format, name] : document.at("profile").items()) {
@@ -76,6 +77,11 @@ AdapterDescription description_from_json(std::string_view text, std::string_view
   for (const auto& [field, limit] : limits.items()) {
     description.limits[field] = {optional_integer(limit, "min"), optional_integer(limit, "max"),
                                  optional_integer(limit, "multiple_of")};
+  }
+  for (const Format format : description.formats) {
+    if (description.profile.contains(format)) continue;
+    throw InputError(fmt::format("{}: /profile: names no machine profile for {}, which /formats declares", origin,
+                                 parameters(format).name));
   }
   description.alignment = document.value("alignment", std::size_t{1});
   description.bitwise_repeatable = claim(document, "bitwise_repeatable");

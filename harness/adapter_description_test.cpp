@@ -41,9 +41,11 @@ TEST(AdapterDescription, FaultsNameTheirPlace) {
   EXPECT_NE(fault(std::string(head) + R"(, "alignment": 3})").find("alignment"), std::string::npos);
   EXPECT_NE(fault(std::string(head) + R"(, "supports": {"rope.flavour": []}})").find("rope.flavour"),
             std::string::npos);
-  EXPECT_NE(fault(R"({"name": "x", "version": "1", "formats": ["binary32"], "stages": ["probs"], "profile": {}})")
-                .find("output"),
-            std::string::npos);
+  EXPECT_NE(
+      fault(
+          R"({"name": "x", "version": "1", "formats": ["binary32"], "stages": ["probs"], "profile": {"binary32": "f32"}})")
+          .find("output"),
+      std::string::npos);
 }
 
 TEST(AdapterDescription, CaseInsideIsSupported) {

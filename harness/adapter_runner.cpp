@@ -85,7 +85,15 @@ class InProcessRunner final : public AdapterRunner {
 
   OpenAnswer open(bool prepare) override {
     session_ = std::make_unique<AdapterSession>();
-    const OpenAnswer answer = session_->open({spec_.path, spec_.options, prepare});
+    const OpenAnswer answer = [&] {
+      try {
+        return session_->open({spec_.path, spec_.options, prepare});
+      } catch (const std::exception& error) {
+        throw AdapterError(fmt::format("{}: threw an exception: {}", spec_.given, error.what()));
+      } catch (...) {
+        throw AdapterError(fmt::format("{}: threw an exception", spec_.given));
+      }
+    }();
     if (!answer.error.empty()) throw AdapterError(answer.error);
     return answer;
   }
@@ -93,10 +101,17 @@ class InProcessRunner final : public AdapterRunner {
   RunOutcome run(const RunOrder& order) override {
     if (!session_) open(true);
     RunOutcome outcome;
-    outcome.answer = session_->run(order);
-    if (outcome.answer.out_of_memory) {
+    try {
+      outcome.answer = session_->run(order);
+      if (!outcome.answer.out_of_memory) return outcome;
       outcome.death = Verdict::error_memory;
       outcome.death_detail = "no memory for the buffers of the case";
+    } catch (const std::exception& error) {
+      outcome.death = Verdict::error_crash;
+      outcome.death_detail = fmt::format("an exception left run(): {}", error.what());
+    } catch (...) {
+      outcome.death = Verdict::error_crash;
+      outcome.death_detail = "an exception left run()";
     }
     return outcome;
   }

@@ -2,10 +2,10 @@
 #include "harness/case_run.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "conformance/machine_profile.hpp"
 #include "harness/utf8_text.hpp"
 
 namespace qkcts {
@@ -42,7 +42,7 @@ Ending ending(const Execution& execution) {
   const std::string_view excuse =
       execution.status == QKCTS_UNSUPPORTED ? " for a case inside of what describe() declares" : "";
   return {verdict, fmt::format("run() returned {} ({}){}{}{}", status_name(execution.status), execution.status, excuse,
-                               execution.message.empty() ? "" : ": ", execution.message)};
+                               execution.message.empty() ? "" : ": ", utf8_line(execution.message))};
 }
 
 CaseResult case_header(const GoldenCase& golden) {
@@ -50,8 +50,8 @@ CaseResult case_header(const GoldenCase& golden) {
   result.slug = golden.input.slug;
   result.contract = golden.input.contract.name;
   result.contract_digest = contract_digest(golden.input.contract);
-  result.family = golden.family;
-  result.description = golden.description;
+  result.family = utf8_text(golden.family);
+  result.description = utf8_text(golden.description);
   result.format = golden.input.inputs.format;
   result.shape = golden.input.shape;
   for (const qkcts_stage stage : all_stages) {
@@ -129,16 +129,20 @@ void hold_to_claims(CaseResult& result, const AdapterDescription& description) {
 
 std::string judging_profile(const GoldenCase& golden, const AdapterDescription& description,
                             const RunOptions& options) {
-  const auto held = [&](const std::string& name) {
-    return std::find(golden.profiles.begin(), golden.profiles.end(), name) != golden.profiles.end();
-  };
-  if (options.profile && held(*options.profile)) return *options.profile;
-  const auto declared = description.profile.find(golden.input.inputs.format);
-  const std::string fallback = golden.profiles.empty() ? std::string() : golden.profiles.front();
-  const std::string name = declared != description.profile.end() ? declared->second : fallback;
-  if (held(name)) return name;
-  throw InputError(fmt::format("{}: holds no budgets for profile '{}', which {} names; it has: {}", golden.input.slug,
-                               name, description.name, fmt::join(golden.profiles, ", ")));
+  const Format format = golden.input.inputs.format;
+  if (options.profile && (holds_profile(golden, *options.profile) || is_shipped_profile(*options.profile, format))) {
+    return *options.profile;
+  }
+  return description.profile.at(format);
+}
+
+bool is_shipped_profile(const std::string& name, Format format) {
+  const std::vector<Profile> profiles = profiles_for(format);
+  return std::any_of(profiles.begin(), profiles.end(), [&](const Profile& profile) { return profile.name == name; });
+}
+
+bool holds_profile(const GoldenCase& golden, const std::string& name) {
+  return std::find(golden.profiles.begin(), golden.profiles.end(), name) != golden.profiles.end();
 }
 
 CaseResult unrun_case(const GoldenCase& golden, Verdict verdict, std::string detail) {
@@ -156,6 +160,13 @@ CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description
   }
   CaseResult result = case_header(golden);
   result.profile = judging_profile(golden, description, options);
+  if (!holds_profile(golden, result.profile)) {
+    end_all(result, ~StageSet{0},
+            {Verdict::mistrusted, fmt::format("holds no budgets for profile {}: more than 1 % of its elements would be "
+                                              "mistrusted, so it was refused when the case was made",
+                                              result.profile)});
+    return result;
+  }
   const auto profile = static_cast<std::size_t>(
       std::find(golden.profiles.begin(), golden.profiles.end(), result.profile) - golden.profiles.begin());
   const StageSet asked = stages_to_ask(result, description, options);
@@ -178,12 +189,12 @@ CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description
   RunOutcome outcome = runner.run(order);
   result.output = utf8_text(outcome.output);
   if (outcome.death != Verdict::pass) {
-    end_all(result, asked, {outcome.death, utf8_text(outcome.death_detail)});
+    end_all(result, asked, {outcome.death, utf8_line(outcome.death_detail)});
     return result;
   }
   const std::vector<Execution>& executions = outcome.answer.executions;
   result.calls = static_cast<int>(executions.size());
-  result.implementation = utf8_text(executions.front().implementation);
+  result.implementation = utf8_line(executions.front().implementation);
   result.seconds = executions.front().seconds;
   for (const Execution& execution : executions) {
     result.seconds = std::min(result.seconds, execution.seconds);

@@ -43,9 +43,12 @@ struct CaseResult {
   std::vector<StageResult> stages;  // that exist in the case, in order of evaluation
 };
 
-// The profile by which a case is judged: the one asked for if the case has it (a profile belongs to one format), else
-// the adapter's for this format, else the first of the case. Throws InputError if the case does not hold the adapter's.
+// The profile by which a case is judged: the one asked for if it belongs to the case's format, else the adapter's. A
+// case that does not hold it (dropped when the case was made) is mistrusted for it.
 std::string judging_profile(const GoldenCase& golden, const AdapterDescription& description, const RunOptions& options);
+
+bool is_shipped_profile(const std::string& name, Format format);
+bool holds_profile(const GoldenCase& golden, const std::string& name);
 
 CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description, const GoldenCase& golden,
                     const RunOptions& options);

@@ -68,11 +68,11 @@ INSTANTIATE_TEST_SUITE_P(
         Expectation{"segfault", Verdict::error_crash, "signal 11"},
         Expectation{"abort", Verdict::error_crash, "signal 6"}, Expectation{"exit", Verdict::error_crash, "status 7"},
         Expectation{"throw", Verdict::error_crash, "signal 6"}, Expectation{"stack", Verdict::error_crash, "signal 11"},
-        Expectation{"overrun", Verdict::error_overrun, "0 bytes behind the end of output output"},
+        Expectation{"overrun", Verdict::error_overrun, "write at byte 16 of output output, which has 16 bytes"},
         Expectation{"far_overrun", Verdict::error_overrun, "output output"},
-        Expectation{"overread", Verdict::error_overrun, "0 bytes behind the end of input k"},
+        Expectation{"overread", Verdict::error_overrun, "read at byte 32 of input k, which has 32 bytes"},
         Expectation{"text_overrun", Verdict::error_overrun, "message text"},
-        Expectation{"underrun", Verdict::error_underrun, "before the start of output output"},
+        Expectation{"underrun", Verdict::error_underrun, "write at byte -4 of output output"},
         Expectation{"input", Verdict::error_input_modified, "byte 0 of input v"},
         Expectation{"descriptor", Verdict::error_input_modified, "descriptors"},
         Expectation{"force_input", Verdict::error_input_modified, "input v changed at byte"},
@@ -158,9 +158,17 @@ TEST(CaseRun, ProfileMustBeOneOfTheCase) {
   EXPECT_EQ(Adapter("none").run(options).profile, "f32_ftz");
   options.profile = "bf16_f32acc";  // of another format: the adapter's own stands
   EXPECT_EQ(Adapter("none").run(options).profile, "f32");
-  Adapter odd("none");
-  odd.description.profile[Format::binary32] = "f32_lanes8";
-  EXPECT_THROW(odd.run(), InputError);
+}
+
+// The generator drops a profile from a case in which more than 1 % would be mistrusted.
+TEST(CaseRun, CaseWithoutTheProfileIsMistrustedAndStillThere) {
+  Adapter adapter("none");
+  GoldenCase golden = plain_golden_case();
+  golden.profiles = {"f32_ftz"};
+  const CaseResult result = run_case(*adapter.runner, adapter.description, golden, {});
+  EXPECT_EQ(result.verdict, Verdict::mistrusted);
+  EXPECT_NE(result.detail.find("no budgets for profile f32"), std::string::npos);
+  EXPECT_EQ(result.stages[0].verdict, Verdict::mistrusted);
 }
 
 TEST(CaseRun, AdapterThatCannotBeOpenedIsAnError) {
@@ -179,6 +187,20 @@ TEST(CaseRun, InProcessRunJudgesTheSame) {
   const auto runner = in_process_runner(resolve_adapter(test_adapter("lying") + "?fault=none"));
   const AdapterDescription description = description_from_json(runner->open(true).description, "lying");
   EXPECT_EQ(run_case(*runner, description, plain_golden_case(), {}).verdict, Verdict::pass);
+}
+
+TEST(CaseRun, ExceptionInProcessIsACrash) {
+  const auto runner = in_process_runner(resolve_adapter(test_adapter("lying") + "?fault=throw"));
+  const AdapterDescription description = description_from_json(runner->open(true).description, "lying");
+  const CaseResult result = run_case(*runner, description, plain_golden_case(), {});
+  EXPECT_EQ(result.verdict, Verdict::error_crash);
+  EXPECT_NE(result.detail.find("across the border"), std::string::npos);
+}
+
+TEST(CaseRun, WhatAnAdapterSaysIsMadePrintable) {
+  const CaseResult result = misdeed("shout");
+  EXPECT_EQ(result.verdict, Verdict::pass);
+  EXPECT_EQ(result.implementation, "ker?nel? ?[31m");
 }
 
 TEST(CaseRun, FloatingPointEnvironmentOfTheAdapterEndsWithItsCall) {

@@ -82,8 +82,7 @@ TEST_F(Cli, BadInputIsThreeWithOneLine) {
   write("bad.json", "{\"schema\": \"qkcts-limits/1\", \"limits\": 7}");
   for (const std::string& arguments : std::vector<std::string>{
            "run scalar /nonexistent.h5", "run scalar " + path("text.h5"), "run scalar " + corpus + " --stages foo",
-           "run scalar " + corpus + " --limits " + path("bad.json"), "run scalar " + corpus + " --profile nonsense",
-           "run scalar " + corpus + " --profile f64", "run scalar " + corpus + " -- --gtest_nonsense",
+           "run scalar " + corpus + " --limits " + path("bad.json"), "run scalar " + corpus + " -- --gtest_nonsense",
            "contract show nonsense", "contract validate " + path("bad.json"),
            "explain " + corpus + " nonsense q_norm 0,0,0,0"}) {
     const Finished bad = qkcts(arguments);
@@ -103,6 +102,18 @@ TEST_F(Cli, AdapterThatCannotRunIsFour) {
     EXPECT_TRUE(is_one_line(bad.err)) << adapter << "\n" << bad.err;
   }
   EXPECT_EQ(qkcts("describe " + test_adapter("odd_json")).code, 4);
+}
+
+TEST_F(Cli, ProfileThatDoesNotExistIsSaidBeforeAnythingRuns) {
+  const Finished invented = qkcts("run " + test_adapter("lying_profile") + " " + corpus);
+  EXPECT_EQ(invented.code, 4);
+  EXPECT_NE(invented.err.find("names profile 'f32_invented' for binary32"), std::string::npos) << invented.err;
+  EXPECT_TRUE(is_one_line(invented.err)) << invented.err;
+  for (const char* name : {"nonsense", "f64"}) {  // there are no binary64 cases in this corpus
+    const Finished asked = qkcts("run scalar " + corpus + " --profile " + name);
+    EXPECT_EQ(asked.code, 2) << name << asked.err;
+    EXPECT_TRUE(is_one_line(asked.err)) << asked.err;
+  }
 }
 
 TEST_F(Cli, NothingRunIsFive) {
@@ -161,6 +172,14 @@ TEST_F(Cli, PrintsOfTheAdapterStayOutOfOurs) {
 TEST_F(Cli, InProcessRunJudgesAlike) {
   EXPECT_EQ(qkcts("run scalar " + corpus + " --in-process --case 'plain_sdpa/*'").code, 0);
   EXPECT_EQ(qkcts("run " + lying("wrong") + " " + corpus + " --in-process --case 'plain_sdpa/*'").code, 1);
+}
+
+TEST_F(Cli, AdapterCannotEndAnInProcessRunAsSuccess) {
+  const std::string rest = " " + corpus + " --in-process --case 'plain_sdpa/*'";
+  EXPECT_EQ(qkcts("run " + lying("exit_zero") + rest).code, 1);
+  EXPECT_EQ(qkcts("run " + lying("exit") + rest).code, 1);
+  EXPECT_EQ(qkcts("run " + lying("throw") + rest).code, 1);
+  EXPECT_EQ(qkcts("run " + lying("abort") + rest).code, 128 + SIGABRT);
 }
 
 TEST_F(Cli, UnwritableReportsAreSix) {

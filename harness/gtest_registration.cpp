@@ -46,6 +46,7 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
   std::vector<std::string> words = {"qkcts"};
   words.insert(words.end(), gtest_arguments.begin(), gtest_arguments.end());
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   int count = static_cast<int>(words.size());
@@ -53,10 +54,12 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
   testing::GTEST_FLAG(catch_exceptions) = false;  // main() turns them into exit codes
   if (count > 1) throw InputError(fmt::format("'{}' behind -- is no argument of GoogleTest", arguments[1]));
 
+#ifndef __clang_analyzer__  // it does not see that GoogleTest keeps what RegisterTest() allocates
   for (const StageTest& test : tests) {
     testing::RegisterTest(test.slug.c_str(), std::string(stage_name(test.stage)).c_str(), nullptr, nullptr, __FILE__,
                           __LINE__, [test, &hooks]() -> testing::Test* { return new RegisteredTest(test, hooks); });
   }
+#endif
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
   listeners.Append(new RoundListener(hooks));

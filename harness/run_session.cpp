@@ -16,6 +16,8 @@
 #include <fnmatch.h>
 
 #include "conformance/digest.hpp"
+#include "conformance/machine_profile.hpp"
+#include "harness/adapter_error.hpp"
 #include "harness/failure_text.hpp"
 #include "harness/gtest_registration.hpp"
 #include "harness/interruption.hpp"
@@ -56,7 +58,7 @@ class Session {
     const OpenAnswer answer = runner_->open(true);
     record_.description = description_from_adapter(answer.description, request_.adapter.given);
     if (answer.probe != QKCTS_OK) {
-      record_.unavailable = answer.probe_reason.empty() ? "probe() gave no reason" : utf8_text(answer.probe_reason);
+      record_.unavailable = answer.probe_reason.empty() ? "probe() gave no reason" : utf8_line(answer.probe_reason);
     }
   }
 
@@ -128,23 +130,41 @@ class Session {
   std::map<std::string, StageSet> selected_;
 };
 
-// Which tests there are; what is wrong with the profile asked for or named is said before anything runs.
+// A profile that nobody can judge by is said before anything runs; otherwise the cases of its format would say nothing.
+void require_profiles(const std::map<Format, std::set<std::string>>& held, const RunRequest& request,
+                      const AdapterDescription& description) {
+  const auto known = [&](const std::string& name, Format format) {
+    const auto entry = held.find(format);
+    return is_shipped_profile(name, format) || (entry != held.end() && entry->second.contains(name));
+  };
+  for (const Format format : description.formats) {
+    const std::string& name = description.profile.at(format);
+    if (known(name, format)) continue;
+    std::vector<std::string> names;
+    for (const Profile& profile : profiles_for(format)) names.push_back(profile.name);
+    throw AdapterError(fmt::format("{}: describe() names profile '{}' for {}, which does not exist; there are: {}",
+                                   request.adapter.given, name, parameters(format).name, fmt::join(names, ", ")));
+  }
+  if (!request.options.profile || held.empty()) return;
+  for (const auto& [format, names] : held) {
+    if (known(*request.options.profile, format)) return;
+  }
+  throw UsageError(fmt::format("--profile {}: no profile of that name judges the formats of these cases; there are: {}",
+                               *request.options.profile, fmt::join(shipped_profiles(), ", ")));
+}
+
 std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
                                    const RunRequest& request, const AdapterDescription& description) {
   std::vector<StageTest> tests;
-  std::set<std::string> profiles;
+  std::map<Format, std::set<std::string>> held;
   for (const std::string& slug : slugs) {
     const GoldenCase golden = corpus.read(slug);
-    profiles.insert(golden.profiles.begin(), golden.profiles.end());
-    if (unsupported_reason(description, golden.input).empty()) judging_profile(golden, description, request.options);
+    held[golden.input.inputs.format].insert(golden.profiles.begin(), golden.profiles.end());
     for (const qkcts_stage stage : all_stages) {
       if (golden.stages[stage].present) tests.push_back({slug, stage});
     }
   }
-  if (request.options.profile && !slugs.empty() && !profiles.contains(*request.options.profile)) {
-    throw InputError(fmt::format("{}: no case holds budgets for profile '{}'; there are: {}", request.corpus_path,
-                                 *request.options.profile, fmt::join(profiles, ", ")));
-  }
+  require_profiles(held, request, description);
   return tests;
 }
 

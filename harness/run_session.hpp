@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,14 +26,20 @@ struct RunRequest {
   std::string suite_version;
 };
 
+// An argument that does not fit the corpus. Exit code 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // Called after every case, in the order in which they run.
 struct RunProgress {
   std::function<void(std::size_t cases)> start;
   std::function<void(const RunRecord&, const CaseResult&)> after_case;
 };
 
-// Nothing if GoogleTest was only asked to list the tests. Throws InputError (corpus, options), AdapterError.
-// Ctrl-C ends the run early: the remaining cases are not_run.
+// Nothing if GoogleTest was only asked to list the tests. Throws InputError (corpus), UsageError (profile),
+// AdapterError. Ctrl-C ends the run early: the remaining cases are not_run.
 std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress& progress);
 
 }  // namespace qkcts

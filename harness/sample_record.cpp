@@ -56,7 +56,7 @@ RunRecord passing_record() {
   record.adapter = {"./lib mine.so", "/opt/lib mine.so", ""};
   record.adapter_sha256 = std::string(64, 'a');
   record.description = description_from_json(
-      R"({"name": "mine <&>", "version": "1", "formats": ["binary32"], "stages": ["output"], "profile": {}})",
+      R"({"name": "mine <&>", "version": "1", "formats": ["binary32"], "stages": ["output"], "profile": {"binary32": "f32"}})",
       "describe()");
   record.corpus_path = "hand.h5";
   record.corpus_suite = "hand";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/utf8_text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace qkcts {
@@ -32,7 +33,12 @@ std::string utf8_text(std::string_view bytes) {
     const std::size_t length = sequence_length(bytes);
     const auto first = static_cast<unsigned char>(bytes[0]);
     const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
-    if (length == 0 || control) {
+    const bool late_control = length == 2 && first == 0xC2 && static_cast<unsigned char>(bytes[1]) < 0xA0;
+    const std::string_view character = bytes.substr(0, length);
+    if (late_control || character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF") {
+      text += '?';
+      bytes.remove_prefix(length);
+    } else if (length == 0 || control) {
       text += '?';
       bytes.remove_prefix(1);
     } else {
@@ -41,6 +47,12 @@ std::string utf8_text(std::string_view bytes) {
     }
   }
   return text;
+}
+
+std::string utf8_line(std::string_view bytes) {
+  std::string line = utf8_text(bytes);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
 }
 
 }  // namespace qkcts

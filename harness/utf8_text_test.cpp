@@ -21,6 +21,11 @@ TEST(Utf8Text, EverythingElseBecomesAQuestionMark) {
   EXPECT_EQ(utf8_text("\xE2\x82"), "??");            // cut
   EXPECT_EQ(utf8_text("\xF4\x90\x80\x80"), "????");  // beyond U+10FFFF
   EXPECT_EQ(utf8_text(std::string_view("a\0b", 3)), "a?b");
+  EXPECT_EQ(utf8_text("\xC2\x9B"
+                      "2J"),
+            "?2J");                           // a terminal's control sequence introducer
+  EXPECT_EQ(utf8_text("\xEF\xBF\xBF"), "?");  // no character of XML 1.0
+  EXPECT_EQ(utf8_line("a\nb\n"), "a b ");
 }
 
 }  // namespace

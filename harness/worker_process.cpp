@@ -83,11 +83,9 @@ WorkerDeath death_by_fault(const FaultRecord& fault, int signal) {
   const char* const access = access_text(fault.access);
   switch (fault.kind) {
     case FaultKind::before_start:
-      return {Verdict::error_underrun, fmt::format("{} {} bytes before the start of {} ({} bytes)", access,
-                                                   -fault.offset, fault.buffer, fault.size)};
     case FaultKind::behind_end:
-      return {Verdict::error_overrun, fmt::format("{} {} bytes behind the end of {} ({} bytes)", access,
-                                                  fault.offset - fault.size, fault.buffer, fault.size)};
+      return {fault.kind == FaultKind::before_start ? Verdict::error_underrun : Verdict::error_overrun,
+              fmt::format("{} at byte {} of {}, which has {} bytes", access, fault.offset, fault.buffer, fault.size)};
     case FaultKind::read_only:
       return {Verdict::error_input_modified,
               fmt::format("{} at byte {} of {}, which is read-only", access, fault.offset, fault.buffer)};

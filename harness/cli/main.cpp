@@ -9,22 +9,29 @@
 #include "conformance/file.hpp"
 #include "harness/adapter_error.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/run_session.hpp"
+#include "harness/utf8_text.hpp"
 #include "harness/worker.hpp"
 
 namespace {
+
+// What an adapter or a file has to say may hold anything; it becomes one printable line.
+int report(const std::exception& error, int code) {
+  std::fprintf(stderr, "qkcts: %s\n", qkcts::utf8_line(error.what()).c_str());
+  return code;
+}
 
 int run_command(const qkcts::cli::Command& command) {
   try {
     return command();
   } catch (const qkcts::InputError& error) {
-    std::fprintf(stderr, "qkcts: %s\n", error.what());
-    return 3;
+    return report(error, 3);
+  } catch (const qkcts::UsageError& error) {
+    return report(error, 2);
   } catch (const qkcts::AdapterError& error) {
-    std::fprintf(stderr, "qkcts: %s\n", error.what());
-    return 4;
+    return report(error, 4);
   } catch (const qkcts::WriteError& error) {
-    std::fprintf(stderr, "qkcts: %s\n", error.what());
-    return 6;
+    return report(error, 6);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "qkcts: internal error: %s\n", error.what());
     return 6;

@@ -20,6 +20,9 @@
 #ifndef LYING_CLAIM
 #define LYING_CLAIM "false"
 #endif
+#ifndef LYING_PROFILE
+#define LYING_PROFILE "f32"
+#endif
 
 namespace {
 
@@ -28,7 +31,7 @@ int calls = 0;
 
 constexpr const char* description =
     R"({"name": "lying", "version": "1", "formats": ["binary32"],
-        "stages": ["scores", "masked", "probs", "lse", "output"], "profile": {"binary32": "f32"},
+        "stages": ["scores", "masked", "probs", "lse", "output"], "profile": {"binary32": ")" LYING_PROFILE R"("},
         "supports": {"q_norm.kind": ["none"], "k_norm.kind": ["none"], "rope.order": ["none"],
                      "score.softcap": [null], "mask.causal": [false]},
         "limits": {"k_len": {"max": 64}},
@@ -121,6 +124,7 @@ qkcts_status act(const qkcts_run_args& args) {
   if (fault == "segfault") *reinterpret_cast<volatile int*>(static_cast<std::intptr_t>(zero)) = 1;
   if (fault == "abort") std::abort();
   if (fault == "exit") _exit(7);
+  if (fault == "exit_zero") std::exit(0);
   if (fault == "throw") throw std::runtime_error("across the border");
   if (fault == "stack") overflow_the_stack(0);
   if (fault == "rounding") std::fesetround(FE_UPWARD);
@@ -159,7 +163,7 @@ qkcts_status act(const qkcts_run_args& args) {
     }
   }
   const auto refuse = [&](qkcts_status status) {
-    std::snprintf(args.message->text, args.message->capacity, "no, because");
+    std::snprintf(args.message->text, args.message->capacity, "no,\nbecause");
     return status;
   };
   if (fault == "status") return refuse(static_cast<qkcts_status>(6));
@@ -192,7 +196,8 @@ qkcts_status run(const qkcts_run_args* args) {
   if (status != QKCTS_OK) return status;
   attention(*args);
   falsify(*args);
-  std::snprintf(args->implementation->text, args->implementation->capacity, "plain loops");
+  const char* const name = fault == "shout" ? "ker\xffnel\x01\n\x1b[31m" : "plain loops";
+  std::snprintf(args->implementation->text, args->implementation->capacity, "%s", name);
   return QKCTS_OK;
 }
 

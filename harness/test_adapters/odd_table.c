@@ -27,12 +27,14 @@ int qkcts_something_else(void) {
 #if ODD == ODD_JSON
 #define DESCRIPTION "{\"name\": \"odd\","
 #elif ODD == ODD_FIELD
-#define DESCRIPTION                                                                                                 \
-  "{\"name\": \"odd\", \"version\": \"1\", \"formats\": [\"binary32\"], \"stages\": [\"output\"], \"profile\": {}," \
+#define DESCRIPTION                                                                                              \
+  "{\"name\": \"odd\", \"version\": \"1\", \"formats\": [\"binary32\"], \"stages\": [\"output\"], \"profile\": " \
+  "{\"binary32\": \"f32\"},"                                                                                     \
   " \"supports\": {\"rope.flavour\": [\"half_split\"]}}"
 #else
-#define DESCRIPTION \
-  "{\"name\": \"odd\", \"version\": \"1\", \"formats\": [\"binary32\"], \"stages\": [\"output\"], \"profile\": {}}"
+#define DESCRIPTION                                                                                              \
+  "{\"name\": \"odd\", \"version\": \"1\", \"formats\": [\"binary32\"], \"stages\": [\"output\"], \"profile\": " \
+  "{\"binary32\": \"f32\"}}"
 #endif
 
 #if ODD == ODD_LOAD_CRASH
