@@ -49,13 +49,13 @@ typedef struct qkcts_tensor {
 /* Inputs of a case; NULL where the contract has no such input. Read-only: the host checks that they do not change. */
 typedef struct qkcts_inputs {
   uint32_t struct_size;
-  uint32_t format;                    /* qkcts_format of q, k, v, gains, biases, scale and additive bias */
-  const qkcts_tensor* q;              /* [B,Hq,Lq,D]                                   */
-  const qkcts_tensor* k;              /* [B,Hkv,Lk,D]                                  */
-  const qkcts_tensor* v;              /* [B,Hkv,Lk,Dv]                                 */
-  const qkcts_tensor* q_gain;         /* by qkcts_norm.gain_axes, e.g. [D]             */
+  uint32_t format;            /* qkcts_format of q, k, v, gains, biases, scale and additive bias */
+  const qkcts_tensor* q;      /* [B,Hq,Lq,D]                                   */
+  const qkcts_tensor* k;      /* [B,Hkv,Lk,D]                                  */
+  const qkcts_tensor* v;      /* [B,Hkv,Lk,Dv]                                 */
+  const qkcts_tensor* q_gain; /* by qkcts_norm.gain_axes, e.g. [D]             */
   const qkcts_tensor* k_gain;
-  const qkcts_tensor* q_bias;         /* by qkcts_norm.bias_axes                       */
+  const qkcts_tensor* q_bias; /* by qkcts_norm.bias_axes                       */
   const qkcts_tensor* k_bias;
   const qkcts_tensor* cos;            /* [P, R/2], binary32 (binary64 if format is)    */
   const qkcts_tensor* sin;            /* [P, R/2]                                      */
@@ -78,11 +78,11 @@ typedef struct qkcts_outputs {
 
 typedef enum qkcts_status {
   QKCTS_OK = 0,
-  QKCTS_UNSUPPORTED = 1,   /* this contract, format, shape or stage is declared unsupported */
-  QKCTS_UNAVAILABLE = 2,   /* the device or library is not there (probe)                     */
+  QKCTS_UNSUPPORTED = 1, /* this contract, format, shape or stage is declared unsupported */
+  QKCTS_UNAVAILABLE = 2, /* the device or library is not there (probe)                     */
   QKCTS_OUT_OF_MEMORY = 3,
-  QKCTS_INVALID = 4,       /* the arguments contradict each other: a fault of the host       */
-  QKCTS_INTERNAL = 5       /* the runtime failed                                             */
+  QKCTS_INVALID = 4, /* the arguments contradict each other: a fault of the host       */
+  QKCTS_INTERNAL = 5 /* the runtime failed                                             */
 } qkcts_status;
 
 /* Text the adapter writes: NUL-terminated, cut to capacity; length is what the whole text needs without NUL. */
@@ -91,7 +91,7 @@ typedef struct qkcts_text {
   uint32_t capacity; /* in  */
   uint32_t length;   /* out */
   uint32_t reserved;
-  char* text;        /* out, caller-owned; may be NULL if capacity is 0 */
+  char* text; /* out, caller-owned; may be NULL if capacity is 0 */
 } qkcts_text;
 
 /* Copies `source` into `target` by the rules above; a NULL target is not asked for. */

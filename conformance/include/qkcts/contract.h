@@ -72,8 +72,8 @@ typedef enum qkcts_param_axes {
 
 /* QK-VAR: how the variance may be formed; divides by n, never n - 1. One real number, two budgets. */
 typedef enum qkcts_variance {
-  QKCTS_VARIANCE_TWO_PASS = 0,         /* also Welford / Chan             */
-  QKCTS_VARIANCE_ONE_PASS_CLIPPED = 1  /* max(0, mean x^2 - mean^2)       */
+  QKCTS_VARIANCE_TWO_PASS = 0,        /* also Welford / Chan             */
+  QKCTS_VARIANCE_ONE_PASS_CLIPPED = 1 /* max(0, mean x^2 - mean^2)       */
 } qkcts_variance;
 
 typedef struct qkcts_norm {
@@ -87,7 +87,7 @@ typedef struct qkcts_norm {
   uint32_t gain_axes; /* qkcts_param_axes, NONE iff gain is NONE      */
   uint32_t bias_axes; /* qkcts_param_axes, NONE: no bias              */
   uint32_t reserved;
-  double eps;         /* >= 0, finite; the binary64 value is meant    */
+  double eps; /* >= 0, finite; the binary64 value is meant    */
 } qkcts_norm;
 
 /* QK-ROPE */
@@ -139,7 +139,8 @@ typedef struct qkcts_score {
   double softcap;      /* c > 0: c*tanh(s/c); 0: none (QK-CAP)  */
 } qkcts_score;
 
-/* QK-MASK: query index q stands at key index q' = q + offset. Every given condition must hold for a key to be visible. */
+/* QK-MASK: query index q stands at key index q' = q + offset. Every given condition must hold for a key to be visible.
+ */
 typedef enum qkcts_alignment {
   QKCTS_TOP_LEFT = 0,           /* offset 0                */
   QKCTS_BOTTOM_RIGHT = 1,       /* offset Lk - Lq          */
@@ -148,21 +149,21 @@ typedef enum qkcts_alignment {
 } qkcts_alignment;
 
 typedef enum qkcts_empty_row {
-  QKCTS_EMPTY_ZERO = 0,    /* p = 0, o = 0                                             */
-  QKCTS_EMPTY_NAN = 1,     /* p = NaN, o = NaN                                         */
-  QKCTS_EMPTY_UNIFORM = 2  /* p = 1/Lk over all keys of the batch entry, o = mean of v  */
-} qkcts_empty_row;         /* lse = -inf under ZERO and UNIFORM, NaN under NAN          */
+  QKCTS_EMPTY_ZERO = 0,   /* p = 0, o = 0                                             */
+  QKCTS_EMPTY_NAN = 1,    /* p = NaN, o = NaN                                         */
+  QKCTS_EMPTY_UNIFORM = 2 /* p = 1/Lk over all keys of the batch entry, o = mean of v  */
+} qkcts_empty_row;        /* lse = -inf under ZERO and UNIFORM, NaN under NAN          */
 
 typedef struct qkcts_mask {
-  uint32_t causal;       /* 1: k <= q'                                        */
-  uint32_t alignment;    /* qkcts_alignment, of causal and window             */
-  uint32_t kv_lengths;   /* 1: k < kv_len[b], input `kv_len` int32 [B]        */
-  uint32_t boolean;      /* 1: input `mask` bool [B or 1, Hq or 1, Lq, Lk], true = visible */
-  uint32_t empty_row;    /* qkcts_empty_row                                   */
-  uint32_t has_window;   /* 1: q' - window_left <= k <= q' + window_right     */
-  int64_t window_left;   /* < 0: unlimited                                    */
-  int64_t window_right;  /* < 0: unlimited                                    */
-  int64_t offset;        /* for QKCTS_OFFSET                                  */
+  uint32_t causal;      /* 1: k <= q'                                        */
+  uint32_t alignment;   /* qkcts_alignment, of causal and window             */
+  uint32_t kv_lengths;  /* 1: k < kv_len[b], input `kv_len` int32 [B]        */
+  uint32_t boolean;     /* 1: input `mask` bool [B or 1, Hq or 1, Lq, Lk], true = visible */
+  uint32_t empty_row;   /* qkcts_empty_row                                   */
+  uint32_t has_window;  /* 1: q' - window_left <= k <= q' + window_right     */
+  int64_t window_left;  /* < 0: unlimited                                    */
+  int64_t window_right; /* < 0: unlimited                                    */
+  int64_t offset;       /* for QKCTS_OFFSET                                  */
 } qkcts_mask;
 
 typedef struct qkcts_contract {
