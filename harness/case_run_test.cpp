@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include <cfenv>
 
 #include "harness/adapter_error.hpp"
@@ -50,6 +52,10 @@ struct Expectation {
   Verdict verdict;
   const char* detail;  // part of it
 };
+
+void PrintTo(const Expectation& expectation, std::ostream* os) {
+  *os << expectation.fault;
+}
 
 class Misdeed : public testing::TestWithParam<Expectation> {};
 
