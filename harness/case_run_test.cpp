@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ostream>
-
 #include <cfenv>
+#include <ostream>
 
 #include "harness/adapter_error.hpp"
 #include "harness/descendants.hpp"
