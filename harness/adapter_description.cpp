@@ -35,6 +35,26 @@ Claim claim(const Json& document, const char* name) {
   return document.value("claims", Json::object()).value(name, false) ? Claim::made : Claim::not_made;
 }
 
+// Canonical JSON of the values that a field can have at all; empty if they are numbers.
+std::vector<std::string> possible_values(const std::string& path) {
+  const auto quoted = [](std::span<const std::string_view> texts) {
+    std::vector<std::string> values;
+    for (const std::string_view text : texts) values.push_back(fmt::format("\"{}\"", text));
+    return values;
+  };
+  if (path == "q_norm.kind" || path == "k_norm.kind") {
+    std::vector<std::string> values = quoted(norm_kind_texts());
+    if (std::find(values.begin(), values.end(), "\"none\"") == values.end()) values.emplace_back("\"none\"");
+    return values;
+  }
+  for (const ContractField& field : contract_field_table()) {
+    if (field.path() != path) continue;
+    if (field.type == FieldType::enumeration) return quoted(field.texts);
+    if (field.type == FieldType::flag) return {"true", "false"};
+  }
+  return {};
+}
+
 void read_supports(AdapterDescription& description, const Json& supports, std::string_view origin) {
   const std::vector<std::string> paths = contract_field_paths();
   for (const auto& [path, values] : supports.items()) {
@@ -43,7 +63,14 @@ void read_supports(AdapterDescription& description, const Json& supports, std::s
           fmt::format("{}: /supports/{}: no such contract field; there are: {}", origin, path, fmt::join(paths, ", ")));
     }
     auto& allowed = description.supports[path];
-    for (const Json& value : values) allowed.push_back(canonical_text(value));
+    const std::vector<std::string> possible = possible_values(path);
+    for (const Json& value : values) {
+      allowed.push_back(canonical_text(value));
+      if (!possible.empty() && std::find(possible.begin(), possible.end(), allowed.back()) == possible.end()) {
+        throw InputError(fmt::format("{}: /supports/{}: {} is no value of this field; allowed: {}", origin, path,
+                                     allowed.back(), fmt::join(possible, ", ")));
+      }
+    }
   }
 }
 

@@ -41,6 +41,13 @@ TEST(AdapterDescription, FaultsNameTheirPlace) {
   EXPECT_NE(fault(std::string(head) + R"(, "alignment": 3})").find("alignment"), std::string::npos);
   EXPECT_NE(fault(std::string(head) + R"(, "supports": {"rope.flavour": []}})").find("rope.flavour"),
             std::string::npos);
+  // A misspelt value would make every such case unsupported, silently.
+  EXPECT_NE(fault(std::string(head) + R"(, "supports": {"q_norm.kind": ["rmss"]}})").find("allowed: \"none\", \"rms\""),
+            std::string::npos);
+  EXPECT_NE(fault(std::string(head) + R"(, "supports": {"rope.pairing": ["half"]}})").find("\"half_split\""),
+            std::string::npos);
+  EXPECT_NE(fault(std::string(head) + R"(, "supports": {"mask.causal": [1]}})").find("allowed: true, false"),
+            std::string::npos);
   EXPECT_NE(
       fault(
           R"({"name": "x", "version": "1", "formats": ["binary32"], "stages": ["probs"], "profile": {"binary32": "f32"}})")

@@ -56,7 +56,9 @@ std::string result_table(const RunRecord& record) {
                         judged ? std::to_string(line.cases) : "-", judged ? short_text(line.max_ulp) : "-",
                         judged ? short_text(line.max_ratio) : "-", limit, verdict_name(line.verdict));
   }
-  return text + rule() + "err/D: |got - exact| / Delta, the proven budget of the profile; above 1 fails.\n";
+  return text + rule() +
+         "err/D: |got - exact| / Delta, the proven budget of the profile; above 1 fails.\n"
+         "max ulp: |got - exact| / ulp(exact); large where the exact value is near 0.\n";
 }
 
 std::string summary_text(const RunRecord& record) {

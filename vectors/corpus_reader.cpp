@@ -306,7 +306,7 @@ const std::vector<std::string>& CorpusReader::slugs() const {
 GoldenCase CorpusReader::read(const std::string& slug) const {
   if (!std::binary_search(state_->slugs.begin(), state_->slugs.end(), slug))
     throw InputError(
-        fmt::format("{}: holds no case {}; `qkcts inspect {}` lists them", state_->info.path, slug, state_->info.path));
+        fmt::format("{}: holds no case {}; `qkcts inspect {} --names` lists them", state_->info.path, slug, state_->info.path));
   CaseReading reading(state_->file, fmt::format("{}/{}", schema::cases, slug));
   GoldenCase golden = state_->read_attributes(reading);
   Case& c = golden.input;

@@ -2,7 +2,9 @@
 #include "harness/cli/arguments.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -33,6 +35,23 @@ Contract contract_from_argument(const std::string& argument) {
                        (argument.size() > 5 && argument.compare(argument.size() - 5, 5, ".json") == 0);
   if (!is_file) return shipped_contract(argument);
   return contract_from_json(read_text_file(argument), argument);
+}
+
+std::string chosen_case(const CorpusReader& reader, const std::string& wanted) {
+  const std::string& path = reader.info().path;
+  std::vector<std::string> found;
+  for (const std::string& slug : reader.slugs()) {
+    if (slug == wanted) return slug;
+    if (slug.find(wanted) != std::string::npos) found.push_back(slug);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty())
+    throw InputError(
+        fmt::format("{}: no case contains \"{}\"; `qkcts inspect {} --names` lists them", path, wanted, path));
+  const std::size_t count = found.size();
+  found.resize(std::min<std::size_t>(count, 4));
+  throw InputError(fmt::format("{}: {} cases contain \"{}\": {}{}", path, count, wanted, fmt::join(found, ", "),
+                               count > 4 ? ", ..." : ""));
 }
 
 std::vector<std::string> command_line() {

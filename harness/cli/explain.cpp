@@ -112,7 +112,9 @@ void print_terms(const GoldenCase& golden, const ReferenceResult& reference, con
 
 int explain(const ExplainArguments& given) {
   check_untrusted_corpus(given.corpus);
-  const GoldenCase golden = CorpusReader(given.corpus).read(given.slug);
+  const CorpusReader reader(given.corpus);
+  const std::string slug = chosen_case(reader, given.slug);
+  const GoldenCase golden = reader.read(slug);
   const Element element = find_element(golden, given);
   const std::size_t chosen = profile_index(golden, given.profile);
   const Profile profile = shipped_profile(golden.profiles[chosen]);
@@ -133,7 +135,7 @@ int explain(const ExplainArguments& given) {
                     (exact.hi == stored.values.hi[element.stored] || std::isnan(exact.hi)) &&
                     delta == stored.budgets[chosen].delta[element.stored];
 
-  fmt::print("{}  {}\n", given.slug, golden.description);
+  fmt::print("{}  {}\n", slug, golden.description);
   fmt::print("contract {} ({}), stage {}, clause {} ({})\n", golden.input.contract.name, golden.input.contract.title,
              given.stage, stage_clause(element.stage), clause_anchor(stage_clause(element.stage)));
   fmt::print("element {}[{}], row {}, profile {}: {}\n\n", given.stage,
@@ -159,12 +161,12 @@ void add_explain(CLI::App& app, Command& command) {
       app.add_subcommand("explain", "The exact value and the whole budget of one element, term by term");
   auto given = std::make_shared<ExplainArguments>();
   sub->add_option("FILE", given->corpus, "Corpus (.h5)")->required();
-  sub->add_option("CASE", given->slug, "Name of the case")->required();
+  sub->add_option("CASE", given->slug, "Case, or a part of its name that no other case has")->required();
   sub->add_option("STAGE", given->stage, "q_norm, k_norm, ..., output")->required();
   sub->add_option("INDEX", given->index, "One index per axis of the stage, e.g. 0,5,17,92")->required();
   sub->add_option("--profile", given->profile, "Machine profile (default: the first of the case)");
   sub->footer(
-      "Example: qkcts explain core.h5 qwen3_rmsnorm/gaussian/binary32_1x16x8x17x17x128x128 q_norm 0,5,16,92\n"
+      "Example: qkcts explain core.h5 qwen3_rmsnorm/norm40/binary32 output 0,3,12,40\n"
       "Exit code: 1 if the file holds other bits than are recomputed");
   sub->callback([given, &command] { command = [given] { return explain(*given); }; });
 }

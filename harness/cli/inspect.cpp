@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "conformance/contract_field.hpp"
+#include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/progress_line.hpp"
@@ -186,28 +187,12 @@ void print_case(const GoldenCase& golden) {
   print_statistics(golden);
 }
 
-// The case of that slug, or the only one whose slug contains the text.
-std::string chosen_slug(const CorpusReader& reader, const std::string& wanted) {
-  std::vector<std::string> found;
-  for (const std::string& slug : reader.slugs()) {
-    if (slug == wanted) return slug;
-    if (slug.find(wanted) != std::string::npos) found.push_back(slug);
-  }
-  if (found.size() == 1) return found.front();
-  if (found.empty())
-    throw InputError(fmt::format("{}: no case contains \"{}\"; `qkcts inspect {}` lists them", reader.info().path,
-                                 wanted, reader.info().path));
-  const std::size_t count = found.size();
-  found.resize(std::min<std::size_t>(count, 4));
-  throw InputError(fmt::format("{}: {} cases contain \"{}\": {}{}", reader.info().path, count, wanted, joined(found),
-                               count > 4 ? ", ..." : ""));
-}
-
 }  // namespace
 
 void add_inspect(CLI::App& app, Command& command) {
   struct Arguments {
     std::string file, slug, contracts, families;
+    bool names = false;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* inspect_app = app.add_subcommand("inspect", "List the cases of a corpus, or one case in numbers");
@@ -215,15 +200,18 @@ void add_inspect(CLI::App& app, Command& command) {
   inspect_app->add_option("case", arguments->slug, "Case, or a part of its name that no other case has");
   inspect_app->add_option("--contract", arguments->contracts, "List only contracts that match this glob");
   inspect_app->add_option("--family", arguments->families, "List only families that match this glob");
+  inspect_app->add_flag("--names", arguments->names, "Print the names of the cases, one a line, and nothing else");
   inspect_app->footer("Example:\n  qkcts inspect core.h5 qwen3_rmsnorm/norm40/binary32");
   inspect_app->callback([arguments, &command] {
     command = [arguments] {
       check_untrusted_corpus(arguments->file);
       const CorpusReader reader(arguments->file);
-      if (arguments->slug.empty()) {
+      if (arguments->names) {
+        for (const std::string& slug : reader.slugs()) fmt::print("{}\n", slug);
+      } else if (arguments->slug.empty()) {
         print_corpus(reader, arguments->contracts, arguments->families);
       } else {
-        print_case(reader.read(chosen_slug(reader, arguments->slug)));
+        print_case(reader.read(chosen_case(reader, arguments->slug)));
       }
       return 0;
     };

@@ -73,10 +73,15 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), last_ = start_;
 };
 
-void write_reports(const RunRecord& record, const std::string& folder) {
+// Before the run, so that a mistyped folder costs nothing.
+void make_report_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw WriteError(fmt::format("{}: cannot be created: {}", folder, error.message()));
+  if (!std::filesystem::is_directory(folder, error)) throw WriteError(fmt::format("{}: is no folder", folder));
+}
+
+void write_reports(const RunRecord& record, const std::string& folder) {
   write_file_atomically(folder + "/run.json", run_json_text(record));
   write_file_atomically(folder + "/junit.xml", junit_xml(record));
   write_file_atomically(folder + "/report.html", report_html(record));
@@ -103,6 +108,7 @@ RunRequest request_from(const RunArguments& given) {
 
 int run(const RunArguments& given) {
   const RunRequest request = request_from(given);
+  if (!given.output.empty()) make_report_folder(given.output);
   catch_interruption();
   Progress progress;
   const std::optional<RunRecord> record =
@@ -114,7 +120,7 @@ int run(const RunArguments& given) {
              given.adapter, given.corpus, record->corpus_suite, record->corpus_digest.substr(0, 12),
              result_table(*record), summary_text(*record));
   if (record->cases.empty())
-    fmt::print("No case matches; `qkcts inspect {}` lists them.\n", shell_quoted(given.corpus));
+    fmt::print("No case matches; `qkcts inspect {} --names` lists them.\n", shell_quoted(given.corpus));
   if (!given.output.empty()) write_reports(*record, given.output);
   return exit_code(*record);
 }
