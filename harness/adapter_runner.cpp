@@ -25,7 +25,7 @@ class WorkerRunner final : public AdapterRunner {
                                      death->detail, printed.empty() ? "" : "; it printed: ", last_line(printed)));
     }
     MessageReader message(std::get<std::vector<std::byte>>(reply));
-    const OpenAnswer answer = read_open_answer(message);
+    OpenAnswer answer = read_open_answer(message);
     if (!answer.error.empty()) {
       process_.reset();
       throw AdapterError(answer.error);
@@ -85,7 +85,7 @@ class InProcessRunner final : public AdapterRunner {
 
   OpenAnswer open(bool prepare) override {
     session_ = std::make_unique<AdapterSession>();
-    const OpenAnswer answer = [&] {
+    OpenAnswer answer = [&] {
       try {
         return session_->open({spec_.path, spec_.options, prepare});
       } catch (const std::exception& error) {

@@ -22,7 +22,7 @@ fs::path bundled_library(const std::string& name) {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const std::string file = fmt::format("libqkcts_{}.so", name);
   for (const char* folder : {"../lib/qkcts", "../lib", "."}) {
-    const fs::path candidate = (program.parent_path() / folder / file).lexically_normal();
+    fs::path candidate = (program.parent_path() / folder / file).lexically_normal();
     if (fs::is_regular_file(candidate, error)) return candidate;
   }
   return {};

@@ -53,6 +53,7 @@ std::vector<StageAggregate> fold(const RunRecord& record, const std::function<st
     }
   }
   std::vector<StageAggregate> list;
+  list.reserve(folded.size());
   for (auto& [key, sum] : folded) list.push_back(std::move(sum));
   return list;
 }
