@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,7 +98,7 @@ TEST_F(Cli, AdapterThatCannotRunIsFour) {
         test_adapter("odd_major"), test_adapter("odd_short"), test_adapter("odd_null_function"),
         test_adapter("odd_null_table"), test_adapter("odd_json"), test_adapter("odd_field"),
         test_adapter("odd_load_crash"), lying("prepare"), std::string("'mutants?mutant=nonsense'")}) {
-    const Finished bad = qkcts("run " + adapter + " " + corpus);
+    const Finished bad = qkcts(fmt::format("run {} {}", adapter, corpus));
     EXPECT_EQ(bad.code, 4) << adapter << "\n" << bad.err;
     EXPECT_TRUE(is_one_line(bad.err)) << adapter << "\n" << bad.err;
   }
@@ -221,9 +222,8 @@ TEST_F(Cli, GoogleTestListsFiltersRepeatsAndShards) {
     return parse_json(read_text_file(path("filtered/run.json")), "run.json")["summary"]["stages"]["pass"].get<int>();
   };
   for (const char* shard : {"0", "1", "2"}) {
-    EXPECT_EQ(
-        qkcts("run scalar " + corpus + reports, std::string("GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=") + shard).code,
-        0);
+    const std::string environment = fmt::format("GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX={}", shard);
+    EXPECT_EQ(qkcts(fmt::format("run scalar {}{}", corpus, reports), environment).code, 0);
     stages += passes();
   }
   EXPECT_EQ(qkcts("run scalar " + corpus + reports).code, 0);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/gtest_registration.hpp"
 
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 namespace qkcts {
@@ -39,6 +43,16 @@ class RoundListener : public testing::EmptyTestEventListener {
   const StageTestHooks& hooks_;
 };
 
+// An unknown flag would make GoogleTest print its help and run nothing.
+void require_known(std::string_view argument) {
+  constexpr std::array known = {"filter", "list_tests", "repeat", "shuffle", "random_seed", "fail_fast", "output"};
+  const std::string_view name = argument.substr(0, argument.find('='));
+  for (const char* flag : known)
+    if (name == fmt::format("--gtest_{}", flag)) return;
+  throw InputError(fmt::format("'{}' behind --: no argument of GoogleTest that is taken here; there are: --gtest_{}",
+                               argument, fmt::join(known, ", --gtest_")));
+}
+
 }  // namespace
 
 RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vector<std::string>& gtest_arguments,
@@ -50,11 +64,14 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   int count = static_cast<int>(words.size());
+  for (const std::string& argument : gtest_arguments) require_known(argument);
   testing::InitGoogleTest(&count, arguments.data());
   testing::GTEST_FLAG(catch_exceptions) = false;  // main() turns them into exit codes
   if (count > 1) throw InputError(fmt::format("'{}' behind -- is no argument of GoogleTest", arguments[1]));
 
-#ifndef __clang_analyzer__  // it does not see that GoogleTest keeps what RegisterTest() allocates
+#ifdef __clang_analyzer__
+  static_cast<void>(tests);  // it takes for lost what RegisterTest() hands to GoogleTest
+#else
   for (const StageTest& test : tests) {
     testing::RegisterTest(test.slug.c_str(), std::string(stage_name(test.stage)).c_str(), nullptr, nullptr, __FILE__,
                           __LINE__, [test, &hooks]() -> testing::Test* { return new RegisteredTest(test, hooks); });

@@ -90,8 +90,11 @@ TEST(GuardedBuffer, AlignmentLeavesWatchedSlackBehindTheEnd) {
 }
 
 TEST(GuardedBuffer, OtherAddressesAreNobodysBuffer) {
-  volatile std::uintptr_t address = 16;
-  EXPECT_EQ(fault_of([&] { *reinterpret_cast<volatile int*>(address) = 1; }).kind, FaultKind::elsewhere);
+  const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const closed = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(closed, MAP_FAILED);
+  EXPECT_EQ(fault_of([&] { *static_cast<volatile int*>(closed) = 1; }).kind, FaultKind::elsewhere);
+  munmap(closed, size);
 }
 
 }  // namespace

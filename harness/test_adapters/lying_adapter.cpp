@@ -117,11 +117,15 @@ void leave_a_daemon_behind() {
   for (;;) pause();
 }
 
+void* closed_page() {
+  return mmap(nullptr, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 // Misdeeds before the kernel.
 qkcts_status act(const qkcts_run_args& args) {
   const qkcts_tensor* const output = args.outputs->stage[QKCTS_STAGE_OUTPUT];
   volatile int zero = 0;
-  if (fault == "segfault") *reinterpret_cast<volatile int*>(static_cast<std::intptr_t>(zero)) = 1;
+  if (fault == "segfault") *static_cast<volatile int*>(closed_page()) = 1;
   if (fault == "abort") std::abort();
   if (fault == "exit") _exit(7);
   if (fault == "exit_zero") std::exit(0);
@@ -140,8 +144,8 @@ qkcts_status act(const qkcts_run_args& args) {
   if (fault == "descriptor") args.inputs->v->shape[0] = 1;
   if (fault == "force_input") {  // lifts the protection first, as a library with its own allocator tricks might
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto at = reinterpret_cast<std::uintptr_t>(args.inputs->v->data) / page * page;
-    mprotect(reinterpret_cast<void*>(at), page, PROT_READ | PROT_WRITE);
+    auto* const data = static_cast<std::byte*>(args.inputs->v->data);
+    mprotect(data - reinterpret_cast<std::uintptr_t>(data) % page, page, PROT_READ | PROT_WRITE);
     floats(args.inputs->v)[0] += 1;
   }
   if (fault == "stdout") {
