@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -20,10 +21,11 @@ namespace qkcts {
 namespace {
 
 TEST(Abi, C11AndCppSeeTheSameStructs) {
-  const std::array<std::size_t, 10> sizes = {sizeof(qkcts_contract),     sizeof(qkcts_shape),   sizeof(qkcts_tensor),
-                                             sizeof(qkcts_inputs),       sizeof(qkcts_outputs), sizeof(qkcts_text),
-                                             sizeof(qkcts_run_args),     sizeof(qkcts_norm),    sizeof(qkcts_mask),
-                                             sizeof(qkcts_adapter_table)};
+  const std::array<std::size_t, 16> sizes = {
+      sizeof(qkcts_contract), sizeof(qkcts_shape),  sizeof(qkcts_tensor),        sizeof(qkcts_inputs),
+      sizeof(qkcts_outputs),  sizeof(qkcts_text),   sizeof(qkcts_run_args),      sizeof(qkcts_norm),
+      sizeof(qkcts_mask),     sizeof(qkcts_heads),  sizeof(qkcts_adapter_table), sizeof(qkcts_norm_range),
+      sizeof(qkcts_rotation), sizeof(qkcts_logits), sizeof(qkcts_softmax),       sizeof(qkcts_regions)};
   for (std::size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(qkcts_c11_sizes(i), sizes[i]) << i;
 }
 
@@ -36,6 +38,27 @@ TEST(Abi, HasSeesOnlyFieldsThatTheWriterKnew) {
   EXPECT_FALSE(QKCTS_HAS(&args, message));
   EXPECT_TRUE(QKCTS_HAS(&args, implementation));
   // NOLINTEND(bugprone-sizeof-expression)
+}
+
+std::vector<unsigned char> bytes_of(const qkcts_contract& contract, std::size_t first, std::size_t last) {
+  const auto* const start = reinterpret_cast<const unsigned char*>(&contract);
+  return {start + first, start + last};
+}
+
+// A host of version 1.0 knows no clause behind `mask`: what lies there in memory is not its contract.
+TEST(Abi, KnownContractEndsWhereItsWriterEnded) {
+  constexpr std::size_t all = sizeof(qkcts_contract), old = offsetof(qkcts_contract, q_range);
+  qkcts_contract given;
+  std::memset(&given, 0x5a, sizeof given);
+  given.struct_size = static_cast<std::uint32_t>(old);
+  const qkcts_contract known = qkcts_known_contract(&given);
+  EXPECT_EQ(bytes_of(known, 0, old), bytes_of(given, 0, old));
+  EXPECT_EQ(bytes_of(known, old, all), std::vector<unsigned char>(all - old));
+
+  given.struct_size = static_cast<std::uint32_t>(all);
+  EXPECT_EQ(bytes_of(qkcts_known_contract(&given), 0, all), bytes_of(given, 0, all));
+  given.struct_size = static_cast<std::uint32_t>(all + 64);  // a later host: the rest is not looked at
+  EXPECT_EQ(bytes_of(qkcts_known_contract(&given), 0, all), bytes_of(given, 0, all));
 }
 
 TEST(Abi, SetTextCutsAndCounts) {

@@ -7,9 +7,14 @@
 
 namespace qkcts {
 
-// Every stage of the case; the stages that its contract lacks stay empty. Hidden positions of scores and capped are
-// NaN.
+// Every stage of the case; the stages that its contract lacks stay empty. What nobody judges is NaN: hidden positions
+// of scores and capped, and under hidden_values `excluded` the rows of k_norm and k_rope of keys that no query sees.
 StageValues plain_attention(const SampleCase& sample);
+
+// Does query (b, h, t) see key k?
+bool plain_visible(const SampleCase& sample, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t k);
+// Does any query of batch entry b?
+bool plain_seen(const SampleCase& sample, std::int64_t b, std::int64_t k);
 
 enum class NanRule { must_match, is_free };  // is_free: NaN in `want` matches anything
 

@@ -6,18 +6,11 @@
 #include <limits>
 #include <sstream>
 
+#include "adapters/plain_attention.hpp"
+
 namespace qkcts {
 
 namespace {
-
-std::int64_t pick(std::mt19937_64& source, std::int64_t first, std::int64_t last) {
-  return first + static_cast<std::int64_t>(source() % static_cast<std::uint64_t>(last - first + 1));
-}
-
-template <class Value>
-Value one_of(std::mt19937_64& source, std::initializer_list<Value> values) {
-  return values.begin()[pick(source, 0, static_cast<std::int64_t>(values.size()) - 1)];
-}
 
 // Eight significant bits: held exactly by every storage format.
 double draw(std::mt19937_64& source) {
@@ -40,46 +33,32 @@ std::vector<std::int64_t> parameter_shape(std::uint32_t axes, std::int64_t heads
   }
 }
 
-qkcts_norm random_norm(std::mt19937_64& source) {
-  qkcts_norm norm{};
-  norm.applied = pick(source, 0, 3) != 0 ? 1 : 0;
-  norm.center = static_cast<std::uint32_t>(pick(source, 0, 1));
-  norm.statistic = static_cast<std::uint32_t>(pick(source, 0, 1));
-  norm.root = static_cast<std::uint32_t>(pick(source, 0, 3));
-  norm.axis = static_cast<std::uint32_t>(pick(source, 0, 1));
-  norm.variance = static_cast<std::uint32_t>(pick(source, 0, 1));
-  norm.gain = static_cast<std::uint32_t>(pick(source, 0, 2));
-  norm.gain_axes = norm.gain == QKCTS_GAIN_NONE ? 0u : static_cast<std::uint32_t>(pick(source, 1, 5));
-  norm.bias_axes = static_cast<std::uint32_t>(pick(source, 0, 5));
-  norm.eps = one_of(source, {1e-6, 1e-3, 0.1, 3.0});
-  return norm;
+// NaN and infinities where no query looks.
+void spoil_hidden_keys(SampleCase& sample, std::mt19937_64& source) {
+  const double nothing[] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                            -std::numeric_limits<double>::infinity()};
+  const qkcts_shape& shape = sample.shape;
+  for (const SampleInput input : {sample_k, sample_v}) {
+    SampleTensor& tensor = sample.inputs[input];
+    const std::int64_t width = tensor.shape()[3];
+    for (std::int64_t b = 0; b < shape.batch; ++b)
+      for (std::int64_t k = 0; k < shape.k_len; ++k) {
+        if (plain_seen(sample, b, k)) continue;
+        for (std::int64_t h = 0; h < shape.kv_heads; ++h)
+          for (std::int64_t d = 0; d < width; ++d)
+            tensor.set(static_cast<std::size_t>(((b * shape.kv_heads + h) * shape.k_len + k) * width + d),
+                       nothing[source() % 3]);
+      }
+  }
 }
 
 }  // namespace
 
 std::string SampleCase::text() const {
   std::ostringstream out;
-  for (const qkcts_norm* norm : {&terms.q_norm, &terms.k_norm}) {
-    out << "norm{" << norm->applied << " center " << norm->center << " stat " << norm->statistic << " root "
-        << norm->root << " axis " << norm->axis << " var " << norm->variance << " gain " << norm->gain << '/'
-        << norm->gain_axes << " bias " << norm->bias_axes << " eps " << norm->eps << "} ";
-  }
-  out << "rope{" << terms.rope.order << ' ' << terms.rope.pairing << ' ' << terms.rope.span << ' ' << terms.rope.rotated
-      << "} score{form " << terms.score.scale_form << " bias " << terms.score.bias_order << " value "
-      << terms.score.scale_value << " T " << terms.score.temperature << " cap " << terms.score.softcap
-      << "} mask{causal " << terms.mask.causal << " align " << terms.mask.alignment << " len " << terms.mask.kv_lengths
-      << " bool " << terms.mask.boolean << " empty " << terms.mask.empty_row << " window " << terms.mask.has_window
-      << ' ' << terms.mask.window_left << ' ' << terms.mask.window_right << " offset " << terms.mask.offset
-      << "} shape{" << shape.batch << ' ' << shape.q_heads << ' ' << shape.kv_heads << ' ' << shape.q_len << ' '
-      << shape.k_len << ' ' << shape.head_dim << ' ' << shape.v_head_dim << "} format " << format;
+  out << contract_text(terms) << " shape{" << shape.batch << ' ' << shape.q_heads << ' ' << shape.kv_heads << ' '
+      << shape.q_len << ' ' << shape.k_len << ' ' << shape.head_dim << ' ' << shape.v_head_dim << "} format " << format;
   return out.str();
-}
-
-qkcts_contract plain_contract() {
-  qkcts_contract terms{};
-  terms.struct_size = sizeof terms;
-  terms.version = QKCTS_CONTRACT_VERSION;
-  return terms;
 }
 
 void draw_inputs(SampleCase& sample, std::mt19937_64& source, SampleLayout layout) {
@@ -91,6 +70,10 @@ void draw_inputs(SampleCase& sample, std::mt19937_64& source, SampleLayout layou
   const auto real = [&](SampleInput input, std::vector<std::int64_t> extents) {
     SampleTensor& tensor = sample.inputs[input] = SampleTensor(code, bits, std::move(extents), layout);
     for (std::size_t i = 0; i < tensor.count(); ++i) tensor.set(i, draw(source));
+  };
+  const auto wide = [&](SampleInput input, std::vector<std::int64_t> extents) {
+    SampleTensor& tensor = sample.inputs[input] = SampleTensor(QKCTS_DL_FLOAT, table_bits, std::move(extents), layout);
+    for (std::size_t i = 0; i < tensor.count(); ++i) tensor.set(i, draw(source) / 16);
   };
   const auto integer = [&](SampleInput input, std::vector<std::int64_t> extents, std::int64_t last) {
     SampleTensor& tensor = sample.inputs[input] = SampleTensor(QKCTS_DL_INT, 32, std::move(extents), layout);
@@ -110,11 +93,13 @@ void draw_inputs(SampleCase& sample, std::mt19937_64& source, SampleLayout layou
     real(sample_q_bias, parameter_shape(terms.q_norm.bias_axes, shape.q_heads, shape.head_dim));
   if (terms.k_norm.applied != 0 && terms.k_norm.bias_axes != QKCTS_AXES_NONE)
     real(sample_k_bias, parameter_shape(terms.k_norm.bias_axes, shape.kv_heads, shape.head_dim));
-  if (terms.rope.order != QKCTS_ROPE_NONE) {
-    const std::int64_t pairs = (terms.rope.rotated == 0 ? shape.head_dim : terms.rope.rotated) / 2;
-    const std::int64_t rows = std::max(shape.q_len, shape.k_len) + 3;
+  const bool rotates = terms.rope.order != QKCTS_ROPE_NONE;
+  const std::int64_t rows = std::max(shape.q_len, shape.k_len) + 3;
+  if (rotates || terms.logits.query_temperature != QKCTS_QUERY_TEMPERATURE_NONE)
     integer(sample_q_positions, {shape.batch, shape.q_len}, rows - 1);
-    integer(sample_k_positions, {shape.batch, shape.k_len}, rows - 1);
+  if (rotates) integer(sample_k_positions, {shape.batch, shape.k_len}, rows - 1);
+  if (rotates && terms.rotation.angles == QKCTS_ANGLES_TABLE) {
+    const std::int64_t pairs = (terms.rope.rotated == 0 ? shape.head_dim : terms.rope.rotated) / 2;
     for (const SampleInput which : {sample_cos, sample_sin}) {
       SampleTensor& table = sample.inputs[which] = SampleTensor(QKCTS_DL_FLOAT, table_bits, {rows, pairs}, layout);
       for (std::int64_t row = 0; row < rows; ++row) {
@@ -128,8 +113,10 @@ void draw_inputs(SampleCase& sample, std::mt19937_64& source, SampleLayout layou
     }
   }
   if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) {
-    real(sample_scale, {1});
-    sample.inputs[sample_scale].set(0, 1.25);
+    const bool per_head = terms.logits.scale_axes == QKCTS_SCALE_PER_HEAD;
+    real(sample_scale, {per_head ? shape.q_heads : 1});
+    SampleTensor& scale = sample.inputs[sample_scale];
+    for (std::size_t i = 0; i < scale.count(); ++i) scale.set(i, 1.25 - 0.25 * static_cast<double>(i));
   }
   if (terms.mask.boolean != 0) {
     SampleTensor& mask = sample.inputs[sample_mask] = SampleTensor(
@@ -147,12 +134,19 @@ void draw_inputs(SampleCase& sample, std::mt19937_64& source, SampleLayout layou
   }
   if (terms.mask.kv_lengths != 0 || terms.mask.alignment == QKCTS_BOTTOM_RIGHT_VALID)
     integer(sample_kv_len, {shape.batch}, shape.k_len);
+  if (terms.logits.alibi != QKCTS_ALIBI_NONE) wide(sample_alibi_slopes, {shape.q_heads});
+  if (terms.softmax.sink != QKCTS_SINK_NONE) real(sample_sink, {shape.q_heads});
+  if (terms.regions.documents != 0) {
+    integer(sample_q_documents, {shape.batch, shape.q_len}, 2);
+    integer(sample_k_documents, {shape.batch, shape.k_len}, 2);
+  }
+  if (terms.regions.prefix != 0) integer(sample_prefix_len, {shape.batch}, shape.k_len);
+  if (terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) spoil_hidden_keys(sample, source);
 }
 
-SampleCase random_sample(std::mt19937_64& source, std::uint32_t format) {
+SampleCase random_sample(std::mt19937_64& source, std::uint32_t format, ContractVersion version, ContractEdit edit) {
   SampleCase sample;
   sample.format = format;
-  sample.terms = plain_contract();
   qkcts_shape& shape = sample.shape;
   shape.kv_heads = pick(source, 1, 2);
   shape.q_heads = shape.kv_heads * pick(source, 1, 3);
@@ -164,42 +158,10 @@ SampleCase random_sample(std::mt19937_64& source, std::uint32_t format) {
   shape.k_len = length();
   shape.head_dim = one_of<std::int64_t>(source, {1, 2, 3, 7, 8, 9, 16, 20, 31, 32, 64, 80});
   shape.v_head_dim = one_of<std::int64_t>(source, {1, 3, 8, 15, 16, 17, 24, 64, 80});
-
-  qkcts_contract& terms = sample.terms;
-  terms.q_norm = random_norm(source);
-  terms.k_norm = random_norm(source);
-  if (shape.head_dim >= 2) {
-    terms.rope.order = static_cast<std::uint32_t>(pick(source, 0, 2));
-    terms.rope.pairing = static_cast<std::uint32_t>(pick(source, 0, 1));
-    terms.rope.span = static_cast<std::uint32_t>(pick(source, 0, 1));
-    terms.rope.rotated = static_cast<std::uint32_t>(2 * pick(source, 0, shape.head_dim / 2));
-    if (terms.rope.rotated == 0 && shape.head_dim % 2 != 0) terms.rope.rotated = 2;
-    terms.rope.theta = 100;
-  }
-  terms.score.scale_form = static_cast<std::uint32_t>(pick(source, 0, 3));
-  terms.score.scale_value = one_of(source, {0.125, 0.3, 2.0});
-  terms.score.temperature = one_of(source, {0.0, 1.0, 0.5, 2.0});
-  terms.score.softcap = one_of(source, {0.0, 0.7, 5.0});
-  terms.score.bias_order = static_cast<std::uint32_t>(pick(source, 0, 2));
-  terms.mask.causal = static_cast<std::uint32_t>(pick(source, 0, 1));
-  terms.mask.alignment = static_cast<std::uint32_t>(pick(source, 0, 3));
-  terms.mask.kv_lengths = static_cast<std::uint32_t>(pick(source, 0, 1));
-  terms.mask.boolean = static_cast<std::uint32_t>(pick(source, 0, 1));
-  terms.mask.empty_row = static_cast<std::uint32_t>(pick(source, 0, 2));
-  terms.mask.has_window = static_cast<std::uint32_t>(pick(source, 0, 1));
-  terms.mask.window_left = pick(source, -1, 40);
-  terms.mask.window_right = pick(source, -1, 10);
-  terms.mask.offset = pick(source, -5, 20);
+  sample.terms = random_contract(source, shape, version);
+  if (edit != nullptr) edit(sample.terms);
   draw_inputs(sample, source, source() % 2 == 0 ? SampleLayout::contiguous : SampleLayout::scattered);
   return sample;
-}
-
-std::uint32_t existing_stages(const qkcts_contract& terms) {
-  std::uint32_t stages = (1u << QKCTS_STAGE_COUNT) - 1;
-  if (terms.q_norm.applied == 0) stages &= ~(1u << QKCTS_STAGE_Q_NORM);
-  if (terms.k_norm.applied == 0) stages &= ~(1u << QKCTS_STAGE_K_NORM);
-  if (terms.rope.order == QKCTS_ROPE_NONE) stages &= ~(1u << QKCTS_STAGE_Q_ROPE | 1u << QKCTS_STAGE_K_ROPE);
-  return stages;
 }
 
 SampleRun run_sample(const qkcts_adapter_table& table, SampleCase& sample, std::uint32_t stages, SampleLayout layout,
@@ -216,10 +178,26 @@ SampleRun run_sample(const qkcts_adapter_table& table, SampleCase& sample, std::
   qkcts_inputs inputs{};
   inputs.struct_size = sizeof inputs;
   inputs.format = sample.format;
-  const qkcts_tensor** const slots[] = {
-      &inputs.q,      &inputs.k,    &inputs.v,     &inputs.q_gain,         &inputs.k_gain,         &inputs.q_bias,
-      &inputs.k_bias, &inputs.cos,  &inputs.sin,   &inputs.q_position_ids, &inputs.k_position_ids, &inputs.scale,
-      &inputs.mask,   &inputs.bias, &inputs.kv_len};
+  const qkcts_tensor** const slots[] = {&inputs.q,
+                                        &inputs.k,
+                                        &inputs.v,
+                                        &inputs.q_gain,
+                                        &inputs.k_gain,
+                                        &inputs.q_bias,
+                                        &inputs.k_bias,
+                                        &inputs.cos,
+                                        &inputs.sin,
+                                        &inputs.q_position_ids,
+                                        &inputs.k_position_ids,
+                                        &inputs.scale,
+                                        &inputs.mask,
+                                        &inputs.bias,
+                                        &inputs.kv_len,
+                                        &inputs.alibi_slopes,
+                                        &inputs.sink,
+                                        &inputs.q_document_ids,
+                                        &inputs.k_document_ids,
+                                        &inputs.prefix_len};
   for (std::size_t i = 0; i < sample_input_count; ++i) *slots[i] = sample.inputs[i].abi();
 
   std::array<SampleTensor, QKCTS_STAGE_COUNT> written;

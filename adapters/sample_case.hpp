@@ -10,6 +10,7 @@
 
 #include <qkcts/adapter.h>
 
+#include "adapters/sample_contract.hpp"
 #include "adapters/sample_tensor.hpp"
 
 namespace qkcts {
@@ -31,6 +32,11 @@ enum SampleInput {
   sample_mask,
   sample_bias,
   sample_kv_len,
+  sample_alibi_slopes,
+  sample_sink,
+  sample_q_documents,
+  sample_k_documents,
+  sample_prefix_len,
   sample_input_count
 };
 
@@ -51,15 +57,15 @@ struct SampleRun {
   std::string implementation, message;
 };
 
-// Bit i: stage i. Norm and rotation stages only where the contract has them.
-std::uint32_t existing_stages(const qkcts_contract& terms);
-
 SampleRun run_sample(const qkcts_adapter_table& table, SampleCase& sample, std::uint32_t stages, SampleLayout layout,
                      void* state = nullptr);
 
-qkcts_contract plain_contract();
 // Inputs for the contract and shape of `sample`, of about unit size; fills sample.inputs.
 void draw_inputs(SampleCase& sample, std::mt19937_64& source, SampleLayout layout);
-SampleCase random_sample(std::mt19937_64& source, std::uint32_t format);
+
+// `edit` may take back what a kernel does not implement, before the inputs are drawn.
+using ContractEdit = void (*)(qkcts_contract&);
+SampleCase random_sample(std::mt19937_64& source, std::uint32_t format, ContractVersion version,
+                         ContractEdit edit = nullptr);
 
 }  // namespace qkcts

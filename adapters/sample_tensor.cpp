@@ -21,10 +21,11 @@ double decode_half(std::uint16_t bits, int fraction_bits, int bias) {
   return sign * std::ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits);
 }
 
-// Of a value that the format holds exactly and that is 0, infinite or normal.
+// Of a value that the format holds exactly and that is 0, infinite, NaN or normal.
 std::uint16_t encode_half(double value, int fraction_bits, int bias) {
   const int sign = std::signbit(value) ? 0x8000 : 0;
   const int infinity = ((1 << (15 - fraction_bits)) - 1) << fraction_bits;
+  if (std::isnan(value)) return static_cast<std::uint16_t>(infinity | (1 << (fraction_bits - 1)));
   if (value == 0) return static_cast<std::uint16_t>(sign);
   if (std::isinf(value)) return static_cast<std::uint16_t>(sign | infinity);
   int exponent = 0;

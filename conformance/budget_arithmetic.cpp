@@ -84,6 +84,19 @@ double BudgetArithmetic::operand_error(double value, Format source) const {
   return on(BudgetTerm::input_operands) * error;
 }
 
+double BudgetArithmetic::constant_distance(BudgetTerm term, double value) const {
+  const double magnitude = std::fabs(value);
+  if (magnitude < flush_threshold()) {
+    return on(term) * magnitude;
+  }
+  const double relative = constant_error(term, value);
+  return relative > 0 ? relative * magnitude + lambda(term) : 0;
+}
+
+bool BudgetArithmetic::holds_integer(double value) const {
+  return std::fabs(value) <= std::ldexp(1.0, parameters(profile_.accumulator).precision);
+}
+
 double BudgetArithmetic::constant_error(BudgetTerm term, double value) const {
   const bool exact = decode(profile_.accumulator, encode(profile_.accumulator, value)) == value;
   return exact ? 0 : on(term) * roundoff_;

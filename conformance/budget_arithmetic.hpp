@@ -2,6 +2,8 @@
 // A profile as the numbers that the budget formulas use. docs/budgets.md, section "Arithmetic".
 #pragma once
 
+#include <algorithm>
+
 #include "conformance/budget_terms.hpp"
 #include "conformance/machine_profile.hpp"
 #include "conformance/sound_math.hpp"
@@ -32,14 +34,22 @@ class BudgetArithmetic {
   double sqrt(BudgetTerm term) const { return on(term) * function_error(profile_.k_sqrt); }
   double tanh(BudgetTerm term) const { return on(term) * function_error(profile_.k_tanh); }
   double log(BudgetTerm term) const { return on(term) * function_error(profile_.k_log); }
+  double pow(BudgetTerm term) const { return on(term) * function_error(profile_.k_pow); }
+  double wave(BudgetTerm term) const { return on(term) * function_error(profile_.k_cos); }
+  // Sine and cosine beside their relative error: what the profile grants, and K quanta where they are subnormal.
+  double wave_absolute(BudgetTerm term) const {
+    return on(term) * profile_.b_cos + (2 * profile_.k_cos + 1) * lambda(term);
+  }
   // -ln(1 - a) >= ln(1 + a): how far one exponential moves the exponent of a weight.
   double exp_exponent(BudgetTerm term) const;
+  double division(BudgetTerm term) const { return on(term) * function_error(profile_.k_div); }
   // A quotient, as a division or as a reciprocal and a product.
   double quotient(BudgetTerm term) const { return on(term) * joined(function_error(profile_.k_div), roundoff_); }
   // 1/sqrt(a) by a reciprocal root, or by a root and a division.
   double inverse_root(BudgetTerm term) const;
   // Absolute error of a function of relative accuracy K ulp where its result is subnormal: K quanta, or flushed.
   double exp_quanta(BudgetTerm term) const { return (2 * profile_.k_exp + 1) * lambda(term); }
+  double pow_quanta(BudgetTerm term) const { return (2 * std::max(profile_.k_pow, profile_.k_exp) + 1) * lambda(term); }
   double tanh_quanta(BudgetTerm term) const { return (2 * profile_.k_tanh + 1) * lambda(term); }
 
   // Weights stored before the product with v: 0 if they stay in the accumulator format.
@@ -56,6 +66,10 @@ class BudgetArithmetic {
   double operand_error(double value, Format source) const;
   // Relative error of a constant given in binary64: 0 if the accumulator format holds it.
   double constant_error(BudgetTerm term, double value) const;
+  // Its absolute error, underflow included.
+  double constant_distance(BudgetTerm term, double value) const;
+  // Is every integer up to this size a number of the accumulator format?
+  bool holds_integer(double value) const;
 
   double largest() const { return largest_; }  // finite numbers of the accumulator format end here
   double largest_weight() const { return largest_weight_; }

@@ -262,6 +262,8 @@ double norm_element_error(const qkcts_norm& norm, const NormStatistics& statisti
     moved = (x_error + statistics.mean_input + statistics.mean_error) * (1 + u) + u * c +
             arithmetic.sum_lambda(norm_underflow);
   }
+  const ConstantFactor& factor = parameters.factor;
+  const bool with_bias = norm.bias_axes != QKCTS_AXES_NONE;
   double kappa = arithmetic.inverse_root(norm_root);
   if (norm.root == QKCTS_OUTSIDE_ROOT || norm.root == QKCTS_MAX_ROOT) {
     kappa = arithmetic.quotient(norm_root);
@@ -274,19 +276,31 @@ double norm_element_error(const qkcts_norm& norm, const NormStatistics& statisti
   if (norm.gain == QKCTS_GAIN_ONE_PLUS_W) {
     kappa = joined(kappa, arithmetic.u(norm_gain));
   }
+  if (factor.exists() && !with_bias) {
+    kappa = joined(kappa, arithmetic.u(norm_factor), factor.relative);
+  }
+  // Beside a bias the constant factor multiplies the sum; else it is one of the factors, in any order.
+  const double f = with_bias ? 1 : factor.value;
   const double unit = (moved * (1 + kappa) + kappa * c) / statistics.root;
-  double own = g * unit + parameters.gain_error * (c + moved) * (1 + kappa) / statistics.root;
-  // One product of c, r and g may be flushed before the last, whichever two come first.
+  double own = (g * unit + parameters.gain_error * (c + moved) * (1 + kappa) / statistics.root) * f;
+  // A product of some of the factors c, r, g, f may be flushed before the others come to it, whichever come first.
   const double reach = c + moved;
-  const double flush = lambda * (1 + std::max({g, 1 / statistics.root_lower, reach})) * (1 + kappa);
+  const double r = 1 / statistics.root_lower;
+  double left = std::max({g, r, reach});
+  if (f != 1) {
+    const double pairs = std::max({g * r, g * reach, r * reach, g * f, r * f, reach * f});
+    left = pairs + std::max({left, f, pairs});
+  }
+  const double flush = lambda * (1 + left) * (1 + kappa);
   // The factor (1 + r) does not apply to flushed parts: where it is small they count twice.
   own += 2 * flush;
   if (!norm_keeps_factor(norm, statistics)) {
-    const double y = g * c / statistics.root;
+    const double y = g * c / statistics.root * f;
     own = statistics.common * y + (1 + statistics.common) * own;
-    if (norm.bias_axes != QKCTS_AXES_NONE) {
+    if (with_bias) {
       own += parameters.bias_error;
       own += arithmetic.u(norm_bias) * (std::fabs(exact_result) + own) + arithmetic.sum_lambda(norm_underflow);
+      own = factor.moved(exact_result, own, arithmetic);
     }
   }
   return sum_upper(own, 64);
@@ -299,8 +313,26 @@ bool norm_element_overflows(const NormStatistics& statistics, double x, double x
                    statistics.mean_error;
   const double r = 1 / statistics.root_lower;
   const double room = 1 + 64 * arithmetic.range_roundoff();
-  const double reach = std::max({c, c * g, r, r * g, c * r, c * r * g, c * r * g + std::fabs(parameters.bias)}) * room;
+  double reach = std::max({c, c * g, r, r * g, c * r, c * r * g, c * r * g + std::fabs(parameters.bias)}) * room;
+  if (const double f = parameters.factor.value; f != 1) {
+    // The largest product of any of the factors; and the factor times the sum with the bias.
+    reach = std::max(std::max(1.0, c) * std::max(1.0, g) * std::max(1.0, r) * std::max(1.0, f),
+                     f * (c * r * g + std::fabs(parameters.bias))) *
+            room;
+  }
   return !(reach < arithmetic.largest());
+}
+
+NormElement norm_element(const NormStatistics& statistics, double x, const NormParameters& parameters, double n) {
+  NormElement element;
+  const double c = (x - statistics.mean_high) - statistics.mean_low;
+  element.unscaled = c / statistics.root * parameters.gain + parameters.bias;
+  element.value = element.unscaled * parameters.factor.value;
+  // The root is a sum of n squares; x may itself be a stage known to 2^-50.
+  const double parts = (std::fabs(x) + std::fabs(statistics.mean_high)) / statistics.root * std::fabs(parameters.gain) +
+                       std::fabs(parameters.bias);
+  element.blur = parts * parameters.factor.value * (n + 64) * 0x1p-49;
+  return element;
 }
 
 }  // namespace qkcts

@@ -8,6 +8,7 @@
 #include <qkcts/contract.h>
 
 #include "conformance/budget_arithmetic.hpp"
+#include "conformance/budget_range.hpp"
 
 namespace qkcts {
 
@@ -28,18 +29,28 @@ struct NormStatistics {
 NormStatistics norm_statistics(const qkcts_norm& norm, std::span<const double> x, std::span<const double> error,
                                double inexact, const BudgetArithmetic& arithmetic);
 
-// Gain and bias that act on one element, with the format that they are stored in.
+// Gain, bias and constant factor that act on one element.
 struct NormParameters {
   double gain = 1;  // the factor: w or 1 + w
   double gain_error = 0;
   double bias = 0;
   double bias_error = 0;
+  ConstantFactor factor;
 };
 
 // Is the error of the root kept apart as a factor that all elements share? Not with a bias, which does not carry it.
 bool norm_keeps_factor(const qkcts_norm& norm, const NormStatistics& statistics);
 
-// Error of one normalised element: its own part if the factor is kept apart, else the whole.
+// One normalised element as far as binary64 knows it, before any clamp.
+struct NormElement {
+  double unscaled = 0;  // without the constant factor
+  double value = 0;
+  double blur = 0;  // how far the exact number may be from `value`
+};
+NormElement norm_element(const NormStatistics& statistics, double x, const NormParameters& parameters, double n);
+
+// Error of one normalised element: its own part if the factor is kept apart, else the whole. `exact_result` is the
+// number before the constant factor.
 double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,
                           const NormParameters& parameters, double exact_result, const BudgetArithmetic& arithmetic);
 

@@ -95,7 +95,7 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
       result.domain[d] = true;
       continue;
     }
-    const double blur = 0x1p-49 * o;  // accuracy of the exact output
+    const double blur = values.blur.empty() ? 0x1p-49 * o : values.blur[d];  // accuracy of the exact output
     const bool equal = sums.lowest[d] == sums.highest[d];
     const double radius = std::max(sums.highest[d] - exact[d], exact[d] - sums.lowest[d]) + blur;
     result.hull[d] = equal ? 0 : radius;

@@ -15,7 +15,8 @@ struct ValueRows {
   std::vector<const double*> v;   // one pointer per key, to Dv numbers
   const double* error = nullptr;  // how far a value of v may be off when it is read, by its offset in the same tensor
   const double* base = nullptr;
-  std::size_t length = 0;  // Dv
+  std::size_t length = 0;        // Dv
+  std::span<const double> blur;  // how far the exact outputs may be from those given; empty: 2^-49 of them
 };
 
 struct OutputError {

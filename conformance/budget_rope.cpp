@@ -32,6 +32,20 @@ RopePair rope_pair(const qkcts_rope& rope, std::int64_t head_dim, std::int64_t p
   return {first + pair, first + pair + pairs};
 }
 
+void settle_errors(VectorError& vector, const qkcts_rope& rope, const qkcts_rotation& rotation, std::int64_t head_dim) {
+  if (rotation.layout != QKCTS_LAYOUT_DEINTERLEAVED) {
+    return;
+  }
+  const std::vector<double> rotated = vector.error;
+  const std::int64_t pairs = rope_pairs(rope, head_dim);
+  const std::int64_t first = rope.span == QKCTS_SPAN_LAST ? head_dim - 2 * pairs : 0;
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    const RopePair pair = rope_pair(rope, head_dim, i);
+    vector.error[static_cast<std::size_t>(first + i)] = rotated[static_cast<std::size_t>(pair.a)];
+    vector.error[static_cast<std::size_t>(first + i + pairs)] = rotated[static_cast<std::size_t>(pair.b)];
+  }
+}
+
 void rotate_errors(VectorError& vector, RopePair pair, const TableEntry& table, const BudgetArithmetic& arithmetic) {
   const auto a = static_cast<std::size_t>(pair.a);
   const auto b = static_cast<std::size_t>(pair.b);

@@ -11,13 +11,16 @@
 
 namespace qkcts {
 
-// Lanes of one rotated pair: (a, b) -> (a cos - b sin, b cos + a sin).
+// Lanes of one rotated pair: (a, b) -> (a cos - b sin, b cos + a sin), or the same with the signs of sin exchanged.
 struct RopePair {
   std::int64_t a = 0;
   std::int64_t b = 0;
 };
 RopePair rope_pair(const qkcts_rope& rope, std::int64_t head_dim, std::int64_t pair);
 std::int64_t rope_pairs(const qkcts_rope& rope, std::int64_t head_dim);
+
+// Errors of rotated lanes, moved to where the layout leaves them.
+void settle_errors(VectorError& vector, const qkcts_rope& rope, const qkcts_rotation& rotation, std::int64_t head_dim);
 
 struct TableEntry {
   double cos = 1, sin = 0;

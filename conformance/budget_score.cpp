@@ -14,63 +14,7 @@ using enum BudgetTerm;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t block = 64;  // keys that are accumulated together
 
-struct ConstantForms {
-  double single = 0;  // the constant itself
-  double split = 0;   // its root on q and on k
-};
-
-// 1/sqrt(x): by a reciprocal root or a root and a division; split: one such root of a root for either operand.
-ConstantForms inverse_root_forms(double x, const BudgetArithmetic& arithmetic) {
-  const double stored = arithmetic.constant_error(score_scale, x);
-  const double inverse = arithmetic.inverse_root(score_scale);
-  const double root = arithmetic.sqrt(score_scale);
-  return {joined(inverse, stored), joined(root, stored, inverse, inverse)};
-}
-
-ConstantForms constant_forms(double x, const BudgetArithmetic& arithmetic) {
-  const double stored = arithmetic.constant_error(score_scale, x);
-  const double root = arithmetic.sqrt(score_scale);
-  return {stored, joined(stored, root, root)};
-}
-
 }  // namespace
-
-ScoreScale scale_terms(const Case& c, const BudgetArithmetic& arithmetic) {
-  const qkcts_score& score = c.contract.terms.score;
-  ScoreScale result;
-  ConstantForms forms;
-  switch (score.scale_form) {
-    case QKCTS_SCALE_INV_SQRT_HEAD_DIM: {
-      const auto head_dim = static_cast<double>(c.shape.head_dim);
-      result.tau = 1 / std::sqrt(head_dim);
-      forms = inverse_root_forms(head_dim, arithmetic);
-      break;
-    }
-    case QKCTS_SCALE_INV_SQRT_SCALAR:
-      result.tau = 1 / std::sqrt(score.scale_value);
-      forms = inverse_root_forms(score.scale_value, arithmetic);
-      break;
-    case QKCTS_SCALE_CONSTANT:
-      result.tau = std::fabs(score.scale_value);
-      forms = constant_forms(score.scale_value, arithmetic);
-      break;
-    default: {
-      const double learned = c.inputs.at(Input::scale).value(0);
-      result.tau = std::fabs(learned);
-      forms = constant_forms(learned, arithmetic);
-      break;
-    }
-  }
-  // Applied to the dot product: one product. Applied to q, to k or to both: one product per element and side.
-  const double u = arithmetic.u(score_scale);
-  result.relative = joined(std::max(forms.single, forms.split), u, u);
-  if (score.temperature > 0 && score.temperature != 1) {
-    result.tau /= score.temperature;
-    result.relative = joined(result.relative, arithmetic.quotient(score_scale),
-                             arithmetic.constant_error(score_scale, score.temperature));
-  }
-  return result;
-}
 
 KeyPanel::KeyPanel(std::int64_t head_dim, std::int64_t k_len) : head_dim_(head_dim), k_len_(k_len) {
   const auto elements = static_cast<std::size_t>(head_dim * k_len);
@@ -103,7 +47,7 @@ void KeyPanel::set(std::int64_t key, const VectorError& vector) {
 
 void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& scale, std::span<const double> exact,
                   std::int64_t first, std::int64_t last, const BudgetArithmetic& arithmetic, std::span<double> errors) {
-  if (q.domain) {
+  if (q.domain || scale.domain) {
     std::fill(errors.begin() + first, errors.begin() + last, infinity);
     return;
   }
@@ -156,66 +100,6 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
       errors[static_cast<std::size_t>(key)] = overflows ? infinity : error;
     }
   }
-}
-
-CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic) {
-  const qkcts_score& score = c.contract.terms.score;
-  CapTerms terms;
-  const bool has_bias = score.bias_order != QKCTS_BIAS_NONE;
-  terms.bias_before = score.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP && score.softcap > 0;
-  terms.bias_after = has_bias && !terms.bias_before;
-  if (score.softcap > 0) {
-    terms.cap = score.softcap;
-    terms.cap_error = arithmetic.constant_error(cap_product, score.softcap);
-    terms.quotient = joined(arithmetic.constant_error(cap_quotient, score.softcap), arithmetic.quotient(cap_quotient));
-  }
-  return terms;
-}
-
-namespace {
-
-double added_bias(double sum, double error, double bias_error, const BudgetArithmetic& arithmetic) {
-  const double moved = error + bias_error;
-  return moved + arithmetic.u(BudgetTerm::bias_sum) * (std::fabs(sum) + moved) + arithmetic.sum_lambda(cap_underflow);
-}
-
-// Largest slope of tanh on [x - e, x + e], as a function of the distance from 0.
-double tanh_slope(double x) {
-  const double e = exp_upper(-2 * x);
-  return e < 1 ? std::min(1.0, 4 * e / ((1 + e) * (1 + e)) * (1 + 0x1p-48)) : 1.0;
-}
-
-}  // namespace
-
-CappedError capped_error(const CapTerms& terms, double score, double score_error, double bias, double bias_error,
-                         double exact_capped, const BudgetArithmetic& arithmetic) {
-  double value = score;
-  double error = score_error;
-  if (terms.bias_before) {
-    value += bias;
-    error = added_bias(value, error, bias_error, arithmetic);
-  }
-  if (terms.cap > 0) {
-    const double lambda = arithmetic.lambda(cap_underflow);
-    const double size = std::fabs(value);
-    const double moved = error * (1 + terms.quotient) + terms.quotient * size + terms.cap * lambda;
-    const double slope = tanh_slope(std::max(0.0, size - moved) / terms.cap * (1 - 0x1p-50));
-    value = terms.bias_after ? exact_capped - bias : exact_capped;
-    const double reached = slope * moved;
-    const double factor = joined(arithmetic.tanh(cap_tanh), arithmetic.u(cap_product), terms.cap_error);
-    error = (std::fabs(value) + reached) * factor + reached +
-            terms.cap * arithmetic.tanh_quanta(cap_underflow) * (1 + factor) + lambda;
-  }
-  CappedError result{error, error};
-  if (terms.bias_after) {
-    result.error = added_bias(exact_capped, error, bias_error, arithmetic);
-    // Score and bias may each be multiplied by log2 e before they are added.
-    result.softmax_error = result.error + joined(arithmetic.u(softmax_exponent), arithmetic.u(softmax_exponent)) *
-                                              (std::fabs(exact_capped) + 2 * std::fabs(bias) + result.error);
-  }
-  result.error = sum_upper(result.error, 32);
-  result.softmax_error = sum_upper(std::max(result.softmax_error, result.error), 32);
-  return result;
 }
 
 }  // namespace qkcts

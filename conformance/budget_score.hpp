@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the scores, the soft cap and the additive bias: docs/budgets.md, S1 to S3 and C1 to C5.
+// Errors of the scores: docs/budgets.md, S1 and S3.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,10 @@
 #include <vector>
 
 #include "conformance/budget_arithmetic.hpp"
+#include "conformance/budget_scale.hpp"
 #include "conformance/budget_vector.hpp"
-#include "conformance/case.hpp"
 
 namespace qkcts {
-
-// The constant by which <q, k> is multiplied, and its relative error in the worst form that it may take.
-struct ScoreScale {
-  double tau = 1;       // |scale / T|
-  double relative = 0;  // everything but the growth of the dot product
-};
-ScoreScale scale_terms(const Case& c, const BudgetArithmetic& arithmetic);
 
 // All keys of one head, transposed so that the loop over keys is the inner one.
 class KeyPanel {
@@ -45,21 +38,5 @@ class KeyPanel {
 // `exact` are the exact scores of the row.
 void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& scale, std::span<const double> exact,
                   std::int64_t first, std::int64_t last, const BudgetArithmetic& arithmetic, std::span<double> errors);
-
-// Cap and bias of one score.
-struct CapTerms {
-  double cap = 0;        // 0: none
-  double cap_error = 0;  // relative error of the constant
-  double quotient = 0;   // relative error of s / c
-  bool bias_before = false, bias_after = false;
-};
-CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic);
-
-struct CappedError {
-  double error = 0;          // as the stage is observed
-  double softmax_error = 0;  // as the softmax sees it: a base-2 kernel may scale score and bias separately
-};
-CappedError capped_error(const CapTerms& terms, double score, double score_error, double bias, double bias_error,
-                         double exact_capped, const BudgetArithmetic& arithmetic);
 
 }  // namespace qkcts

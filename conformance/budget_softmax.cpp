@@ -70,6 +70,7 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
   const auto top =
       static_cast<std::size_t>(std::max_element(row.scores.begin(), row.scores.end()) - row.scores.begin());
   w.max_score = row.scores[top];
+  w.above = row.above;
   w.shift = *std::max_element(row.errors.begin(), row.errors.end()) + arithmetic.shift_slack();
   w.rescales = row.blocks;  // blocks - 1, and one more for a merge
   if (!std::isfinite(w.shift)) {
@@ -207,7 +208,7 @@ std::vector<double> probability_errors(const RowWeights& w, const BudgetArithmet
   return errors;
 }
 
-double lse_error(const RowWeights& w, double lse, const BudgetArithmetic& arithmetic) {
+double lse_error(const RowWeights& w, double lse, bool converts, const BudgetArithmetic& arithmetic) {
   // The log-sum-exp moves at most as far as the exponent that moves most.
   double first = w.exponent;
   if (!w.unbounded) {
@@ -223,10 +224,16 @@ double lse_error(const RowWeights& w, double lse, const BudgetArithmetic& arithm
   }
   const double u = arithmetic.u(logarithm);
   const double summed = log1p_upper(w.sum_inverse) + log1p_upper(w.stored_inverse);
-  const double size = w.log_sum + first + w.shift + log_upper(w.reach);
+  const double size = w.log_sum + first + w.shift + log_upper(w.reach) + w.above;
+  // A quotient by ln 2 in place of a product, and the maximum scaled apart from the logarithm.
+  const double converted = converts
+                               ? arithmetic.division(logarithm_base) * (std::fabs(lse) + first + summed) * (1 + 4 * u) +
+                                     arithmetic.u(logarithm_base) * (std::fabs(w.max_score) + w.shift)
+                               : 0;
   return sum_upper(first + summed + (arithmetic.log(logarithm) + 2 * u) * (size + summed) +
                        3 * u * (std::fabs(lse) + first + summed) * (1 + 4 * u) +
-                       u * (std::fabs(w.max_score) + w.shift) + w.merged_lse + 4 * arithmetic.lambda(softmax_underflow),
+                       u * (std::fabs(w.max_score) + w.shift) + w.merged_lse +
+                       4 * arithmetic.lambda(softmax_underflow) + converted,
                    64);
 }
 

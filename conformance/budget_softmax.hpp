@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the weights of one row, of its probabilities and of its log-sum-exp: docs/budgets.md, P1 to P7 and L1.
+// Errors of the weights of one row, of its probabilities and of its log-sum-exp: docs/budgets.md, P1 to P7, L1 and L2.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace qkcts {
 
-// The visible keys of one row, in any order.
+// The visible keys of one row, in any order, and a sink as one more of them. Everything in natural units: scores of
+// weights 2^x, their errors and the log-sum-exp are those of x ln 2.
 struct SoftmaxRow {
   std::span<const double> scores;         // exact, as the softmax sees them
   std::span<const double> errors;         // how far each may be off
@@ -18,6 +19,7 @@ struct SoftmaxRow {
   double lse = 0;                         // exact
   double blocks = 1;                      // online blocks that hold one of the keys
   double slots = 1;                       // products of a matrix unit that the keys fill, in whole blocks
+  double above = 0;                       // how far a sink that is left out of the maximum may stand above it
 };
 
 // What is known of the computed weights: w'_j = w_j e^(theta), |theta| <= t_j, relative to a shift common to the row.
@@ -45,6 +47,7 @@ struct RowWeights {
   double exponent = 0;  // largest t_j
   double log_sum = 0;   // ln l >= 0
   double shift = 0;     // T: shift against exact row maximum
+  double above = 0;     // as in SoftmaxRow
   double max_score = 0;
   bool unbounded = false;  // t_j so large that nothing is known of the weights: hull only
   bool domain = false;     // weights or scores may overflow: nothing is judged
@@ -55,6 +58,7 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
 // Error of the probability of key `index`.
 std::vector<double> probability_errors(const RowWeights& weights, const BudgetArithmetic& arithmetic);
 
-double lse_error(const RowWeights& weights, double lse, const BudgetArithmetic& arithmetic);
+// Error of the log-sum-exp, in natural units; `converts`: weights or result are in base 2 (docs/budgets.md, L2).
+double lse_error(const RowWeights& weights, double lse, bool converts, const BudgetArithmetic& arithmetic);
 
 }  // namespace qkcts

@@ -16,16 +16,23 @@ enum class BudgetTerm : std::uint32_t {
   norm_gain,            // N5
   norm_bias,            // N6
   norm_underflow,       // N7
+  norm_factor,          // N8
+  clamp_constant,       // N9
   rope_rounding,        // R1
   rope_underflow,       // R2
+  angle_frequency,      // R3
+  angle_wave,           // R4
   score_dot,            // S1
   score_scale,          // S2
   score_underflow,      // S3
+  scale_exponential,    // S4
+  query_temperature,    // S5
   cap_quotient,         // C1
   cap_tanh,             // C2
   cap_product,          // C3
   bias_sum,             // C4
   cap_underflow,        // C5
+  linear_bias,          // C6
   softmax_exponent,     // P1
   softmax_exponential,  // P2
   softmax_sum,          // P3
@@ -33,10 +40,13 @@ enum class BudgetTerm : std::uint32_t {
   probability_storage,  // P5
   softmax_underflow,    // P6
   split_merge,          // P7
+  sink_logit,           // P8
   logarithm,            // L1
+  logarithm_base,       // L2
   output_sum,           // O1
   output_quotient,      // O2
   output_underflow,     // O3
+  sink_factor,          // O4
   stage_storage,        // F1
   evidence_resolution,  // F2
   count_

@@ -8,9 +8,26 @@
 namespace qkcts {
 namespace {
 
-constexpr std::array<std::string_view, input_count> names = {
-    "q",     "k",    "v",    "q_gain", "k_gain", "q_bias", "k_bias", "cos", "sin", "q_position_ids", "k_position_ids",
-    "scale", "mask", "bias", "kv_len"};
+constexpr std::array<std::string_view, input_count> names = {"q",
+                                                             "k",
+                                                             "v",
+                                                             "q_gain",
+                                                             "k_gain",
+                                                             "q_bias",
+                                                             "k_bias",
+                                                             "cos",
+                                                             "sin",
+                                                             "q_position_ids",
+                                                             "k_position_ids",
+                                                             "scale",
+                                                             "mask",
+                                                             "bias",
+                                                             "kv_len",
+                                                             "alibi_slopes",
+                                                             "sink",
+                                                             "q_document_ids",
+                                                             "k_document_ids",
+                                                             "prefix_len"};
 
 std::vector<std::int64_t> parameter_shape(std::uint32_t axes, std::int64_t heads, std::int64_t head_dim) {
   switch (axes) {
@@ -57,18 +74,22 @@ std::string tensor_fault(const InputRequirement& need, const Tensor& tensor, con
   return {};
 }
 
-// Values that an input may hold. `rows` is the number of rows of the rotary tables, `k_len` the largest key length.
+// Values that an input may hold. `rows` is the number of rows of the rotary tables, -1 if there are none; `k_len` the
+// largest key length.
 std::string value_fault(Input input, const Tensor& tensor, std::int64_t rows, std::int64_t k_len) {
-  for (std::size_t i = 0; i < tensor.count(); ++i) {
+  const std::string_view name = input_name(input);
+  const std::size_t count = tensor.count();
+  for (std::size_t i = 0; i < count; ++i) {
     const double value = tensor.value(i);
-    const std::string_view name = input_name(input);
     switch (input) {
       case Input::q_position_ids:
       case Input::k_position_ids:
-        if (value < 0 || value >= static_cast<double>(rows))
+        if (rows < 0 && value < 0) return fmt::format("input {}[{}]: position {} is negative", name, i, value);
+        if (rows >= 0 && (value < 0 || value >= static_cast<double>(rows)))
           return fmt::format("input {}[{}]: position {} lies outside the {} rows of cos and sin", name, i, value, rows);
         break;
       case Input::kv_len:
+      case Input::prefix_len:
         if (value < 0 || value > static_cast<double>(k_len))
           return fmt::format("input {}[{}]: length {} lies outside 0..{}", name, i, value, k_len);
         break;
@@ -79,6 +100,31 @@ std::string value_fault(Input input, const Tensor& tensor, std::int64_t rows, st
         const bool hides = input == Input::bias && value < 0 && std::isinf(value);
         if (!std::isfinite(value) && !hides) return fmt::format("input {}[{}]: {} is not finite", name, i, value);
       }
+    }
+  }
+  return {};
+}
+
+// Under `excluded`, k and v may hold anything at keys that no query of the batch entry sees.
+std::string hidden_value_fault(const Case& c) {
+  const Visibility visibility(c);
+  const qkcts_shape& shape = c.shape;
+  const auto seen = [&](std::int64_t b, std::int64_t key) {
+    for (std::int64_t h = 0; h < shape.q_heads; ++h)
+      for (std::int64_t t = 0; t < shape.q_len; ++t)
+        if (visibility.visible(b, h, t, key)) return true;
+    return false;
+  };
+  for (const Input input : {Input::k, Input::v}) {
+    const Tensor& tensor = c.inputs.at(input);
+    const std::int64_t width = tensor.shape[3];
+    for (std::size_t i = 0; i < tensor.count(); ++i) {
+      if (std::isfinite(tensor.value(i))) continue;
+      const std::int64_t key = static_cast<std::int64_t>(i) / width % shape.k_len;
+      const std::int64_t b = static_cast<std::int64_t>(i) / (width * shape.k_len * shape.kv_heads);
+      if (seen(b, key))
+        return fmt::format("input {}[{}]: {} stands at key {} of batch entry {}, which a query sees", input_name(input),
+                           i, tensor.value(i), key, b);
     }
   }
   return {};
@@ -115,17 +161,27 @@ std::vector<InputRequirement> required_inputs(const qkcts_contract& terms, const
     add(Input::q_bias, storage, parameter_shape(q.bias_axes, s.q_heads, s.head_dim));
   if (k.applied != 0 && k.bias_axes != QKCTS_AXES_NONE)
     add(Input::k_bias, storage, parameter_shape(k.bias_axes, s.kv_heads, s.head_dim));
-  if (terms.rope.order != QKCTS_ROPE_NONE) {
+  const bool rotates = terms.rope.order != QKCTS_ROPE_NONE;
+  if (rotates && terms.rotation.angles == QKCTS_ANGLES_TABLE) {
     const std::int64_t rotated = terms.rope.rotated == 0 ? s.head_dim : terms.rope.rotated;
     add(Input::cos, table, {-2, rotated / 2});
     add(Input::sin, table, {-2, rotated / 2});
-    add(Input::q_position_ids, ElementType::int32, {s.batch, s.q_len});
-    add(Input::k_position_ids, ElementType::int32, {s.batch, s.k_len});
   }
-  if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) add(Input::scale, storage, {1});
+  if (rotates || terms.logits.query_temperature != QKCTS_QUERY_TEMPERATURE_NONE)
+    add(Input::q_position_ids, ElementType::int32, {s.batch, s.q_len});
+  if (rotates) add(Input::k_position_ids, ElementType::int32, {s.batch, s.k_len});
+  if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR)
+    add(Input::scale, storage, {terms.logits.scale_axes == QKCTS_SCALE_PER_HEAD ? s.q_heads : 1});
   if (terms.mask.boolean != 0) add(Input::mask, ElementType::boolean, {-1, -1, s.q_len, s.k_len});
   if (terms.score.bias_order != QKCTS_BIAS_NONE) add(Input::bias, storage, {-1, -1, s.q_len, s.k_len});
   if (terms.mask.kv_lengths != 0) add(Input::kv_len, ElementType::int32, {s.batch});
+  if (terms.logits.alibi != QKCTS_ALIBI_NONE) add(Input::alibi_slopes, table, {s.q_heads});
+  if (terms.softmax.sink != QKCTS_SINK_NONE) add(Input::sink, storage, {s.q_heads});
+  if (terms.regions.documents != 0) {
+    add(Input::q_document_ids, ElementType::int32, {s.batch, s.q_len});
+    add(Input::k_document_ids, ElementType::int32, {s.batch, s.k_len});
+  }
+  if (terms.regions.prefix != 0) add(Input::prefix_len, ElementType::int32, {s.batch});
   return list;
 }
 
@@ -144,17 +200,23 @@ std::string case_fault(const Case& c) {
   for (std::size_t i = 0; i < input_count; ++i)
     if (!needed[i] && c.inputs.has(static_cast<Input>(i)))
       return fmt::format("input {} is given, but the contract has no use for it", names[i]);
-  std::int64_t rows = 0;
+  std::int64_t rows = -1;
   if (c.inputs.has(Input::cos)) {
     rows = c.inputs.at(Input::cos).shape[0];
     if (c.inputs.at(Input::sin).shape[0] != rows)
       return fmt::format("input sin has {} rows, cos has {}", c.inputs.at(Input::sin).shape[0], rows);
   }
+  const bool excludes = terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED;
   for (const InputRequirement& need : needs) {
+    if (excludes && (need.input == Input::k || need.input == Input::v)) continue;
     std::string fault = value_fault(need.input, c.inputs.at(need.input), rows, c.shape.k_len);
     if (!fault.empty()) return fault;
   }
-  return {};
+  return excludes ? hidden_value_fault(c) : std::string();
+}
+
+std::int64_t kv_head_of(const qkcts_contract& terms, const qkcts_shape& shape, std::int64_t h) {
+  return terms.heads.mapping == QKCTS_HEADS_TILE ? h % shape.kv_heads : h / (shape.q_heads / shape.kv_heads);
 }
 
 }  // namespace qkcts

@@ -30,8 +30,13 @@ enum class Input : std::uint32_t {
   mask,
   bias,
   kv_len,
+  alibi_slopes,
+  sink,
+  q_document_ids,
+  k_document_ids,
+  prefix_len,
 };
-constexpr std::size_t input_count = 15;
+constexpr std::size_t input_count = 20;
 std::string_view input_name(Input input);
 std::optional<Input> input_named(std::string_view name);
 
@@ -61,8 +66,12 @@ struct InputRequirement {
 std::vector<InputRequirement> required_inputs(const qkcts_contract& terms, const qkcts_shape& shape, Format format);
 
 // First contradiction between inputs, shape and contract (missing tensor, wrong extents, position id outside the table,
-// kv_len outside [0, Lk], NaN or infinite q, k, v, ...), as one line; empty if none. -inf is allowed in `bias` only.
+// kv_len outside [0, Lk], NaN or infinite q, k, v, ...), as one line; empty if none. -inf is allowed in `bias`, and any
+// value in k and v of keys that no query sees under softmax.hidden_values `excluded`.
 std::string case_fault(const Case& c);
+
+// The key/value head that query head h reads (QK-HEADS).
+std::int64_t kv_head_of(const qkcts_contract& terms, const qkcts_shape& shape, std::int64_t h);
 
 // c must outlive the object and have no case_fault().
 // Is key kk visible to query row (b, h, qq)? The one home of the mask clauses (and of -inf in an additive bias).
@@ -70,14 +79,15 @@ class Visibility {
  public:
   explicit Visibility(const Case& c);
   bool visible(std::int64_t b, std::int64_t h, std::int64_t qq, std::int64_t kk) const;
+  std::int64_t offset(std::int64_t b) const;  // q' = q + offset: where query 0 stands among the keys
 
  private:
-  std::int64_t offset(std::int64_t b) const;  // q' = q + offset
-
   const Case& case_;
   const Tensor* kv_len_ = nullptr;
   const Tensor* mask_ = nullptr;
   const Tensor* bias_ = nullptr;
+  const Tensor* prefix_ = nullptr;
+  const Tensor *q_documents_ = nullptr, *k_documents_ = nullptr;
   std::uint64_t minus_infinity_ = 0;  // as it stands in bias
 };
 

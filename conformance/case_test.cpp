@@ -43,6 +43,15 @@ TEST(RequiredInputs, FollowFromTheContract) {
   EXPECT_EQ(input_names("clause_norm_on_q_only"), (Names{"q", "k", "v", "q_gain"}));
   EXPECT_EQ(input_names("clause_empty_nan"), (Names{"q", "k", "v", "q_gain", "k_gain", "mask", "kv_len"}));
   EXPECT_EQ(input_names("clause_bias_additive"), (Names{"q", "k", "v", "q_gain", "k_gain", "bias"}));
+  EXPECT_EQ(input_names("clause_rope_computed"),
+            (Names{"q", "k", "v", "q_gain", "k_gain", "q_position_ids", "k_position_ids"}));
+  EXPECT_EQ(input_names("clause_query_temperature"), (Names{"q", "k", "v", "q_gain", "k_gain", "q_position_ids"}));
+  EXPECT_EQ(input_names("clause_scale_exp_per_head"), (Names{"q", "k", "v", "scale"}));
+  EXPECT_EQ(input_names("clause_alibi_relative"), (Names{"q", "k", "v", "q_gain", "k_gain", "alibi_slopes"}));
+  EXPECT_EQ(input_names("clause_sink_column"), (Names{"q", "k", "v", "q_gain", "k_gain", "sink"}));
+  EXPECT_EQ(input_names("clause_mask_documents"),
+            (Names{"q", "k", "v", "q_gain", "k_gain", "q_document_ids", "k_document_ids"}));
+  EXPECT_EQ(input_names("clause_mask_prefix"), (Names{"q", "k", "v", "q_gain", "k_gain", "kv_len", "prefix_len"}));
 }
 
 TEST(RequiredInputs, ParameterAxesUseTheHeadsOfTheirSide) {
@@ -58,6 +67,8 @@ TEST(RequiredInputs, ParameterAxesUseTheHeadsOfTheirSide) {
   EXPECT_EQ(shape_of("clause_gain_head_head_dim", Input::k_gain), (Extents{2, 32}));
   EXPECT_EQ(shape_of("olmo2_full_width", Input::q_gain), (Extents{128}));
   EXPECT_EQ(shape_of("clause_gain_scalar", Input::q_gain), (Extents{1}));
+  EXPECT_EQ(shape_of("clause_scale_per_head", Input::scale), (Extents{4}));
+  EXPECT_EQ(shape_of("henry2020_l2", Input::scale), (Extents{1}));
   EXPECT_EQ(shape_of("clause_rope_partial_first", Input::cos), (Extents{-2, 8}));
   EXPECT_EQ(shape_of("qwen3_rmsnorm", Input::cos), (Extents{-2, 16}));
 }
@@ -127,6 +138,34 @@ TEST(CaseFault, MinusInfinityIsAllowedInABiasOnly) {
   EXPECT_EQ(case_fault(c), "");
   c.inputs.tensors[0]->set_pattern(2, 0xff800000);
   EXPECT_NE(case_fault(c), "");
+}
+
+TEST(CaseFault, HiddenKeysMayHoldAnythingWhereTheContractSaysSo) {
+  constexpr std::uint64_t quiet_nan = 0x7fc00000;
+  Case c = zero_case("clause_hidden_excluded");  // kv_len is 0 everywhere: every key is hidden
+  Tensor& lengths = *c.inputs.tensors[static_cast<std::size_t>(Input::kv_len)];
+  lengths.set_pattern(0, 2);
+  lengths.set_pattern(1, 5);
+  const std::size_t in_key_2_of_entry_0 = (0 * 5 + 2) * 32 + 3;
+  c.inputs.tensors[static_cast<std::size_t>(Input::k)]->set_pattern(in_key_2_of_entry_0, quiet_nan);
+  c.inputs.tensors[static_cast<std::size_t>(Input::v)]->set_pattern((0 * 5 + 4) * 8, 0x7f800000);
+  EXPECT_EQ(case_fault(c), "");
+  lengths.set_pattern(0, 3);
+  EXPECT_NE(case_fault(c).find("input k[67]: nan stands at key 2 of batch entry 0, which a query sees"),
+            std::string::npos)
+      << case_fault(c);
+  lengths.set_pattern(0, 2);
+  c.contract.terms.softmax.hidden_values = QKCTS_HIDDEN_FINITE;
+  EXPECT_NE(case_fault(c).find("input k[67]: nan is not finite"), std::string::npos) << case_fault(c);
+}
+
+TEST(CaseFault, PositionsWithoutTablesAreOnlyNotNegative) {
+  Case c = zero_case("clause_rope_computed");
+  Tensor& ids = *c.inputs.tensors[static_cast<std::size_t>(Input::k_position_ids)];
+  ids.set_pattern(1, 1000000);
+  EXPECT_EQ(case_fault(c), "");
+  ids.set_pattern(1, 0xffffffff);
+  EXPECT_NE(case_fault(c).find("input k_position_ids[1]: position -1 is negative"), std::string::npos);
 }
 
 TEST(Input, NamesAreUniqueAndFound) {

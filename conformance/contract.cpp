@@ -58,11 +58,99 @@ std::string score_fault(const qkcts_score& score) {
   return {};
 }
 
-std::string mask_fault(const qkcts_mask& mask) {
+bool absent_or_positive(double value) {
+  return value == 0 || (std::isfinite(value) && value > 0);
+}
+
+std::string range_fault(std::string_view name, const qkcts_norm_range& range) {
+  if (!absent_or_positive(range.clip_before))
+    return fmt::format("{}.clip_before is {}, must be finite and > 0, or absent", name, range.clip_before);
+  if (!absent_or_positive(range.multiplier))
+    return fmt::format("{}.multiplier is {}, must be finite and > 0", name, range.multiplier);
+  if (!absent_or_positive(range.clip_after))
+    return fmt::format("{}.clip_after is {}, must be finite and > 0, or absent", name, range.clip_after);
+  return {};
+}
+
+std::string rotation_fault(const qkcts_rope& rope, const qkcts_rotation& rotation) {
+  if (rope.order == QKCTS_ROPE_NONE) return {};
+  if (rotation.sense > QKCTS_SENSE_NEGATIVE) return fmt::format("rope.sense {} is unknown", rotation.sense);
+  if (rotation.layout > QKCTS_LAYOUT_DEINTERLEAVED) return fmt::format("rope.layout {} is unknown", rotation.layout);
+  if (rotation.angles > QKCTS_ANGLES_COMPUTED) return fmt::format("rope.angles {} is unknown", rotation.angles);
+  if (rotation.scaling > QKCTS_SCALING_PROPORTIONAL) return fmt::format("rope.scaling {} is unknown", rotation.scaling);
+  if (rotation.layout == QKCTS_LAYOUT_DEINTERLEAVED && rope.pairing != QKCTS_INTERLEAVED)
+    return "rope.layout deinterleaved needs rope.pairing interleaved";
+  if (!absent_or_positive(rotation.attention_factor))
+    return fmt::format("rope.attention_factor is {}, must be finite and > 0", rotation.attention_factor);
+  if (rotation.scaling == QKCTS_SCALING_NONE) return {};
+  if (!std::isfinite(rotation.factor) || rotation.factor <= 0)
+    return fmt::format("rope.factor is {}, must be finite and > 0", rotation.factor);
+  if (rotation.scaling == QKCTS_SCALING_PROPORTIONAL && rotation.factor > 1)
+    return fmt::format("rope.factor is {}, must be at most 1: the share of pairs that turn", rotation.factor);
+  if (rotation.scaling == QKCTS_SCALING_NTK && rope.rotated == 2)
+    return "rope.scaling ntk needs more than one pair: its exponent is R / (R - 2)";
+  if (rotation.scaling != QKCTS_SCALING_YARN && rotation.scaling != QKCTS_SCALING_LLAMA3) return {};
+  if (!std::isfinite(rotation.original_length) || rotation.original_length <= 0)
+    return fmt::format("rope.original_length is {}, must be finite and > 0", rotation.original_length);
+  if (!std::isfinite(rotation.high) || !(rotation.low > 0) || !(rotation.high > rotation.low))
+    return fmt::format("rope.low {} and rope.high {} must satisfy 0 < low < high", rotation.low, rotation.high);
+  return {};
+}
+
+bool is_integer(double value) {
+  return std::isfinite(value) && value == std::floor(value) && std::abs(value) <= 0x1p53;
+}
+
+std::string logits_fault(const qkcts_contract& terms) {
+  const qkcts_logits& logits = terms.logits;
+  if (logits.alibi > QKCTS_ALIBI_LAST_KEY) return fmt::format("score.alibi {} is unknown", logits.alibi);
+  if (logits.query_temperature > QKCTS_QUERY_TEMPERATURE_LOG)
+    return fmt::format("score.query_temperature {} is unknown", logits.query_temperature);
+  if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) {
+    if (logits.scale_axes > QKCTS_SCALE_PER_HEAD)
+      return fmt::format("score.scale_axes {} is unknown", logits.scale_axes);
+    if (!absent_or_positive(logits.scale_exp_cap))
+      return fmt::format("score.scale_exp_cap is {}, must be finite and > 0, or absent", logits.scale_exp_cap);
+  }
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE) return {};
+  if (!std::isfinite(logits.query_alpha) || logits.query_alpha < 0)
+    return fmt::format("score.query_alpha is {}, must be finite and >= 0", logits.query_alpha);
+  if (!is_integer(logits.query_period) || logits.query_period < 1)
+    return fmt::format("score.query_period is {}, must be an integer >= 1", logits.query_period);
+  if (!is_integer(logits.query_shift) || logits.query_shift < 0)
+    return fmt::format("score.query_shift is {}, must be an integer >= 0", logits.query_shift);
+  return {};
+}
+
+std::string softmax_fault(const qkcts_softmax& softmax) {
+  if (softmax.sink > QKCTS_SINK_POST_SCALE) return fmt::format("softmax.sink {} is unknown", softmax.sink);
+  if (softmax.base > QKCTS_BASE_TWO) return fmt::format("softmax.base {} is unknown", softmax.base);
+  if (softmax.lse_base > QKCTS_BASE_TWO) return fmt::format("softmax.lse_base {} is unknown", softmax.lse_base);
+  if (softmax.hidden_values > QKCTS_HIDDEN_EXCLUDED)
+    return fmt::format("softmax.hidden_values {} is unknown", softmax.hidden_values);
+  if (softmax.base == QKCTS_BASE_TWO && softmax.sink == QKCTS_SINK_POST_SCALE)
+    return "softmax.sink post_scale is defined in base e only";
+  return {};
+}
+
+// The mean over all values of a batch entry would include those that nothing may depend on.
+std::string hidden_fault(const qkcts_contract& terms) {
+  const bool empty_means_all = terms.mask.empty_row == QKCTS_EMPTY_UNIFORM && terms.softmax.sink != QKCTS_SINK_COLUMN;
+  if (terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED && hides_keys(terms) && empty_means_all)
+    return "softmax.hidden_values excluded contradicts mask.empty_row uniform, a mean over hidden values too";
+  return {};
+}
+
+std::string mask_fault(const qkcts_mask& mask, const qkcts_regions& regions, std::uint32_t alibi) {
   if (mask.causal > 1 || mask.kv_lengths > 1 || mask.boolean > 1 || mask.has_window > 1)
     return "mask.causal, kv_lengths, boolean and has_window must be 0 or 1";
   if (mask.empty_row > QKCTS_EMPTY_UNIFORM) return fmt::format("mask.empty_row {} is unknown", mask.empty_row);
-  if (mask.causal == 0 && mask.has_window == 0) return {};
+  if (regions.chunk < 0 || regions.chunk > farthest)
+    return fmt::format("mask.chunk is {}, must lie in 1..2^40, or be absent", regions.chunk);
+  if (regions.documents > 1 || regions.prefix > 1) return "mask.documents and prefix must be 0 or 1";
+  if (regions.prefix != 0 && mask.causal == 0) return "mask.prefix needs mask.causal: it is a union with it";
+  const bool distances = alibi == QKCTS_ALIBI_RELATIVE || alibi == QKCTS_ALIBI_SYMMETRIC;
+  if (mask.causal == 0 && mask.has_window == 0 && regions.chunk == 0 && !distances) return {};
   if (mask.alignment > QKCTS_OFFSET) return fmt::format("mask.alignment {} is unknown", mask.alignment);
   if (mask.alignment == QKCTS_BOTTOM_RIGHT_VALID && mask.kv_lengths == 0)
     return "mask.alignment bottom_right_valid needs mask.kv_lengths";
@@ -82,7 +170,14 @@ std::string contract_fault(const qkcts_contract& terms) {
   if (std::string fault = norm_fault("k_norm", terms.k_norm); !fault.empty()) return fault;
   if (std::string fault = rope_fault(terms.rope); !fault.empty()) return fault;
   if (std::string fault = score_fault(terms.score); !fault.empty()) return fault;
-  if (std::string fault = mask_fault(terms.mask); !fault.empty()) return fault;
+  if (std::string fault = mask_fault(terms.mask, terms.regions, terms.logits.alibi); !fault.empty()) return fault;
+  if (std::string fault = range_fault("q_norm", terms.q_range); !fault.empty()) return fault;
+  if (std::string fault = range_fault("k_norm", terms.k_range); !fault.empty()) return fault;
+  if (std::string fault = rotation_fault(terms.rope, terms.rotation); !fault.empty()) return fault;
+  if (std::string fault = logits_fault(terms); !fault.empty()) return fault;
+  if (std::string fault = softmax_fault(terms.softmax); !fault.empty()) return fault;
+  if (std::string fault = hidden_fault(terms); !fault.empty()) return fault;
+  if (terms.heads.mapping > QKCTS_HEADS_TILE) return fmt::format("heads.mapping {} is unknown", terms.heads.mapping);
   if (terms.rope.order == QKCTS_ROPE_THEN_NORM && terms.q_norm.applied == 0 && terms.k_norm.applied == 0)
     return "rope.order rope_then_norm needs a norm: without one write norm_then_rope";
   return {};

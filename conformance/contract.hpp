@@ -40,8 +40,11 @@ std::string contract_fault(const qkcts_contract& terms);
 // Does the shape fit the contract (Hq a multiple of Hkv, R <= D, ...)? Empty if so, else one line.
 std::string shape_fault(const qkcts_contract& terms, const qkcts_shape& shape);
 
-// The contracts shipped in conformance/contracts, by name; throws InputError listing near names.
+// The contracts shipped in conformance/contracts. shipped_contracts() are those over which suites and tests run: every
+// clause, and the contracts that are easily mistaken. model_contracts() are those of docs/models.md beside them.
 std::vector<std::string> shipped_contracts();
+std::vector<std::string> model_contracts();
+// One of either kind by its name; throws InputError listing near names.
 Contract shipped_contract(std::string_view name);
 
 // Clauses in which two contracts differ.
@@ -62,8 +65,11 @@ constexpr StageSet bit(qkcts_stage stage) {
 
 std::string_view stage_name(qkcts_stage stage);
 std::optional<qkcts_stage> stage_named(std::string_view name);
-// Can any key be hidden under this contract? (causal, key lengths, boolean mask, window, additive bias)
+// Can any key be hidden under this contract? (causal, key lengths, boolean mask, window, chunk, documents, additive
+// bias)
 bool hides_keys(const qkcts_contract& terms);
+// Does this side have a norm, a clip or a multiplier, and so a stage q_norm or k_norm?
+bool transforms(const qkcts_norm& norm, const qkcts_norm_range& range);
 // Stages that exist under this contract (a norm that is not applied has no q_norm stage, ...). output and lse always
 // do.
 StageSet stages_of(const qkcts_contract& terms);

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "conformance/contract.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -21,6 +23,17 @@ constexpr std::array<Text, 4> scale_forms = {"inv_sqrt_head_dim", "constant", "i
 constexpr std::array<Text, 3> bias_orders = {"none", "before_softcap", "after_softcap"};
 constexpr std::array<Text, 4> alignments = {"top_left", "bottom_right", "bottom_right_valid", "offset"};
 constexpr std::array<Text, 3> empty_rows = {"zero", "nan", "uniform"};
+constexpr std::array<Text, 2> senses = {"positive", "negative"};
+constexpr std::array<Text, 2> layouts = {"kept", "deinterleaved"};
+constexpr std::array<Text, 2> angles = {"table", "computed"};
+constexpr std::array<Text, 6> scalings = {"none", "linear", "ntk", "yarn", "llama3", "proportional"};
+constexpr std::array<Text, 2> scale_axes = {"one", "per_head"};
+constexpr std::array<Text, 4> alibis = {"none", "relative", "symmetric", "last_key"};
+constexpr std::array<Text, 2> query_temperatures = {"none", "log"};
+constexpr std::array<Text, 3> sinks = {"none", "column", "post_scale"};
+constexpr std::array<Text, 2> bases = {"e", "two"};
+constexpr std::array<Text, 2> hidden_values = {"finite", "excluded"};
+constexpr std::array<Text, 2> head_mappings = {"block", "tile"};
 
 static_assert(statistics[QKCTS_SUM_SQUARE] == "sum_square");
 static_assert(roots[QKCTS_MAX_INSIDE] == "max_inside" && roots[QKCTS_OUTSIDE_ROOT] == "outside_root");
@@ -35,6 +48,15 @@ static_assert(scale_forms[QKCTS_SCALE_LEARNED_SCALAR] == "learned_scalar" &&
 static_assert(bias_orders[QKCTS_BIAS_AFTER_SOFTCAP] == "after_softcap");
 static_assert(alignments[QKCTS_OFFSET] == "offset" && alignments[QKCTS_BOTTOM_RIGHT] == "bottom_right");
 static_assert(empty_rows[QKCTS_EMPTY_UNIFORM] == "uniform" && empty_rows[QKCTS_EMPTY_NAN] == "nan");
+static_assert(senses[QKCTS_SENSE_NEGATIVE] == "negative" && layouts[QKCTS_LAYOUT_DEINTERLEAVED] == "deinterleaved");
+static_assert(angles[QKCTS_ANGLES_COMPUTED] == "computed" && scalings[QKCTS_SCALING_PROPORTIONAL] == "proportional" &&
+              scalings[QKCTS_SCALING_NTK] == "ntk" && scalings[QKCTS_SCALING_YARN] == "yarn");
+static_assert(scale_axes[QKCTS_SCALE_PER_HEAD] == "per_head" && alibis[QKCTS_ALIBI_LAST_KEY] == "last_key" &&
+              alibis[QKCTS_ALIBI_SYMMETRIC] == "symmetric");
+static_assert(query_temperatures[QKCTS_QUERY_TEMPERATURE_LOG] == "log" && sinks[QKCTS_SINK_COLUMN] == "column" &&
+              sinks[QKCTS_SINK_POST_SCALE] == "post_scale");
+static_assert(bases[QKCTS_BASE_TWO] == "two" && hidden_values[QKCTS_HIDDEN_EXCLUDED] == "excluded" &&
+              head_mappings[QKCTS_HEADS_TILE] == "tile");
 
 bool always(const qkcts_contract&) {
   return true;
@@ -66,18 +88,36 @@ bool partial(const qkcts_contract& c) {
 bool has_scale_value(const qkcts_contract& c) {
   return c.score.scale_form == QKCTS_SCALE_CONSTANT || c.score.scale_form == QKCTS_SCALE_INV_SQRT_SCALAR;
 }
+// i' = i + offset is used.
 bool aligned(const qkcts_contract& c) {
-  return c.mask.causal != 0 || c.mask.has_window != 0;
+  return c.mask.causal != 0 || c.mask.has_window != 0 || c.regions.chunk != 0 ||
+         c.logits.alibi == QKCTS_ALIBI_RELATIVE || c.logits.alibi == QKCTS_ALIBI_SYMMETRIC;
 }
 bool has_offset(const qkcts_contract& c) {
   return aligned(c) && c.mask.alignment == QKCTS_OFFSET;
 }
-bool hides(const qkcts_contract& c) {
-  return aligned(c) || c.mask.kv_lengths != 0 || c.mask.boolean != 0 || c.score.bias_order != QKCTS_BIAS_NONE;
+bool scaled(const qkcts_contract& c) {
+  return rotates(c) && c.rotation.scaling != QKCTS_SCALING_NONE;
+}
+bool ramped(const qkcts_contract& c) {
+  return rotates(c) && (c.rotation.scaling == QKCTS_SCALING_YARN || c.rotation.scaling == QKCTS_SCALING_LLAMA3);
+}
+bool yarn(const qkcts_contract& c) {
+  return rotates(c) && c.rotation.scaling == QKCTS_SCALING_YARN;
+}
+bool learned_scale(const qkcts_contract& c) {
+  return c.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR;
+}
+bool query_temperature(const qkcts_contract& c) {
+  return c.logits.query_temperature != QKCTS_QUERY_TEMPERATURE_NONE;
+}
+bool causal(const qkcts_contract& c) {
+  return c.mask.causal != 0;
 }
 
 #define QKCTS_AT(member) offsetof(qkcts_contract, member)
 using enum FieldType;
+constexpr Presence later = Presence::beside_default;
 
 constexpr ContractField table[] = {
     {"QK-NORM-02", "q_norm", "center", flag, QKCTS_AT(q_norm.center), {}, q_applied},
@@ -106,14 +146,54 @@ constexpr ContractField table[] = {
     {"QK-SCALE-01", "score", "scale_form", enumeration, QKCTS_AT(score.scale_form), scale_forms, always},
     {"QK-BIAS-01", "score", "bias_order", enumeration, QKCTS_AT(score.bias_order), bias_orders, always},
     {"QK-SCALE-02", "score", "scale_value", number, QKCTS_AT(score.scale_value), {}, has_scale_value},
-    {"QK-TEMP-01", "score", "temperature", number, QKCTS_AT(score.temperature), {}, always},
+    {"QK-TEMP-01", "score", "temperature", number, QKCTS_AT(score.temperature), {}, always, Presence::always, 1},
     {"QK-CAP-01", "score", "softcap", optional_number, QKCTS_AT(score.softcap), {}, always},
     {"QK-MASK-01", "mask", "causal", flag, QKCTS_AT(mask.causal), {}, always},
     {"QK-MASK-02", "mask", "alignment", enumeration, QKCTS_AT(mask.alignment), alignments, aligned},
     {"QK-MASK-03", "mask", "kv_lengths", flag, QKCTS_AT(mask.kv_lengths), {}, always},
     {"QK-MASK-04", "mask", "boolean", flag, QKCTS_AT(mask.boolean), {}, always},
-    {"QK-EMPTY-01", "mask", "empty_row", enumeration, QKCTS_AT(mask.empty_row), empty_rows, hides},
+    {"QK-EMPTY-01", "mask", "empty_row", enumeration, QKCTS_AT(mask.empty_row), empty_rows, hides_keys},
     {"QK-MASK-02", "mask", "offset", integer, QKCTS_AT(mask.offset), {}, has_offset},
+    {"QK-CLIP-01", "q_norm", "clip_before", optional_number, QKCTS_AT(q_range.clip_before), {}, always, later},
+    {"QK-MULT-01", "q_norm", "multiplier", number, QKCTS_AT(q_range.multiplier), {}, always, later, 1},
+    {"QK-CLIP-02", "q_norm", "clip_after", optional_number, QKCTS_AT(q_range.clip_after), {}, always, later},
+    {"QK-CLIP-01", "k_norm", "clip_before", optional_number, QKCTS_AT(k_range.clip_before), {}, always, later},
+    {"QK-MULT-01", "k_norm", "multiplier", number, QKCTS_AT(k_range.multiplier), {}, always, later, 1},
+    {"QK-CLIP-02", "k_norm", "clip_after", optional_number, QKCTS_AT(k_range.clip_after), {}, always, later},
+    {"QK-ROPE-07", "rope", "sense", enumeration, QKCTS_AT(rotation.sense), senses, rotates, later},
+    {"QK-ROPE-08", "rope", "layout", enumeration, QKCTS_AT(rotation.layout), layouts, rotates, later},
+    {"QK-ROPE-09", "rope", "angles", enumeration, QKCTS_AT(rotation.angles), angles, rotates, later},
+    {"QK-ROPE-10", "rope", "scaling", enumeration, QKCTS_AT(rotation.scaling), scalings, rotates, later},
+    {"QK-ROPE-10", "rope", "factor", number, QKCTS_AT(rotation.factor), {}, scaled},
+    {"QK-ROPE-10", "rope", "original_length", number, QKCTS_AT(rotation.original_length), {}, ramped},
+    {"QK-ROPE-10", "rope", "low", number, QKCTS_AT(rotation.low), {}, ramped},
+    {"QK-ROPE-10", "rope", "high", number, QKCTS_AT(rotation.high), {}, ramped},
+    {"QK-ROPE-11", "rope", "attention_factor", number, QKCTS_AT(rotation.attention_factor), {}, rotates, later, 1},
+    {"QK-ROPE-10", "rope", "untruncated", flag, QKCTS_AT(rotation.untruncated), {}, yarn, later},
+    {"QK-SCALE-03", "score", "scale_axes", enumeration, QKCTS_AT(logits.scale_axes), scale_axes, learned_scale, later},
+    {"QK-SCALE-04",
+     "score",
+     "scale_exp_cap",
+     optional_number,
+     QKCTS_AT(logits.scale_exp_cap),
+     {},
+     learned_scale,
+     later},
+    {"QK-ALIBI-01", "score", "alibi", enumeration, QKCTS_AT(logits.alibi), alibis, always, later},
+    {"QK-QTEMP-01", "score", "query_temperature", enumeration, QKCTS_AT(logits.query_temperature), query_temperatures,
+     always, later},
+    {"QK-QTEMP-02", "score", "query_alpha", number, QKCTS_AT(logits.query_alpha), {}, query_temperature},
+    {"QK-QTEMP-02", "score", "query_period", number, QKCTS_AT(logits.query_period), {}, query_temperature},
+    {"QK-QTEMP-02", "score", "query_shift", number, QKCTS_AT(logits.query_shift), {}, query_temperature},
+    {"QK-SINK-01", "softmax", "sink", enumeration, QKCTS_AT(softmax.sink), sinks, always, later},
+    {"QK-BASE-01", "softmax", "base", enumeration, QKCTS_AT(softmax.base), bases, always, later},
+    {"QK-BASE-02", "softmax", "lse_base", enumeration, QKCTS_AT(softmax.lse_base), bases, always, later},
+    {"QK-HIDDEN-01", "softmax", "hidden_values", enumeration, QKCTS_AT(softmax.hidden_values), hidden_values,
+     hides_keys, later},
+    {"QK-MASK-07", "mask", "chunk", optional_integer, QKCTS_AT(regions.chunk), {}, always, later},
+    {"QK-MASK-08", "mask", "documents", flag, QKCTS_AT(regions.documents), {}, always, later},
+    {"QK-MASK-09", "mask", "prefix", flag, QKCTS_AT(regions.prefix), {}, causal, later},
+    {"QK-HEADS-02", "heads", "mapping", enumeration, QKCTS_AT(heads.mapping), head_mappings, always, later},
 };
 
 #undef QKCTS_AT

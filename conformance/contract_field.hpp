@@ -15,13 +15,19 @@
 namespace qkcts {
 
 enum class FieldType : std::uint8_t {
-  enumeration,      // uint32_t; JSON: one of `texts`, text i stands for value i
-  flag,             // uint32_t 0 or 1; JSON: true or false
-  lanes,            // uint32_t; JSON: integer, or null for 0
-  number,           // double
-  optional_number,  // double; JSON: number, or null for 0
-  integer,          // int64_t
+  enumeration,       // uint32_t; JSON: one of `texts`, text i stands for value i
+  flag,              // uint32_t 0 or 1; JSON: true or false
+  lanes,             // uint32_t; JSON: integer, or null for 0
+  number,            // double; 0 stands for `standard`
+  optional_number,   // double; JSON: number, or null for 0
+  integer,           // int64_t
+  optional_integer,  // int64_t; JSON: integer, or null for 0
 };
+
+// Fields of ABI 1.0 are always written. A later one is left out of the canonical text at its default, so that the
+// digest of a contract that does not use it stays, and an adapter has it only by saying so. Constants of such a clause,
+// which have a meaning only beside it, are written with it.
+enum class Presence : std::uint8_t { always, beside_default };
 
 struct ContractField {
   std::string_view clause;   // id in clause.hpp
@@ -31,6 +37,8 @@ struct ContractField {
   std::size_t offset;                       // into qkcts_contract
   std::span<const std::string_view> texts;  // of an enumeration
   bool (*meant)(const qkcts_contract&);     // false: the field has no meaning under these terms and is ignored
+  Presence presence = Presence::always;
+  double standard = 0;  // default of a number that 0 stands for (multiplier: 1)
 
   std::string path() const { return std::string(section) + "." + std::string(key); }
 };
@@ -49,6 +57,7 @@ struct FieldValue {
   std::string path;         // "q_norm.root", "q_norm.kind", "mask.window"
   std::string_view clause;  // "QK-EPS-02"
   std::string json;         // "\"inside_root\"", "1e-06", "null", "{\"left\":15,\"right\":0}"
+  bool by_claim = false;    // not at its default, and no adapter has it without naming it
 };
 
 // Every clause that has a meaning under these terms; a declaration "field path -> allowed values" is checked against

@@ -63,6 +63,9 @@ void read_field(qkcts_contract& terms, const ContractField& field, const Json& v
     case FieldType::integer:
       store(terms, field, value.get<std::int64_t>());
       break;
+    case FieldType::optional_integer:
+      store(terms, field, value.is_null() ? std::int64_t{0} : value.get<std::int64_t>());
+      break;
   }
 }
 
@@ -88,7 +91,9 @@ void read_norm_kind(qkcts_norm& norm, const Json& section, const std::string& po
   if (norm_kind(wanted) != kind)
     fault.at(pointer + "/kind", fmt::format("\"{}\" is unknown; allowed: {}", kind, allowed));
   if (wanted.applied == 0) {
-    if (section.size() > 1) fault.at(pointer, "kind \"none\" stands alone: remove the other keys");
+    for (const auto& [key, value] : section.items())
+      if (key != "kind" && key != "clip_before" && key != "multiplier" && key != "clip_after")
+        fault.at(pointer + "/" + key, "has no meaning beside kind \"none\": remove it");
     norm = qkcts_norm{};
     return;
   }
@@ -112,20 +117,27 @@ void read_window(qkcts_mask& mask, const Json& section) {
 
 // A field that a contract may not leave to a default once it has a meaning: two readers would guess differently.
 bool guessable(const ContractField& field) {
-  for (const std::string_view key : {"root", "eps", "gain_axes", "order", "pairing", "theta", "scale_form",
-                                     "scale_value", "alignment", "empty_row", "offset"})
+  for (const std::string_view key :
+       {"root", "eps", "gain_axes", "order", "pairing", "theta", "scale_form", "scale_value", "alignment", "empty_row",
+        "offset", "factor", "original_length", "low", "high", "query_alpha", "query_period", "query_shift"})
     if (field.key == key) return false;
   return true;
 }
 
+// A section that came with ABI 1.1 may be missing as a whole.
+const Json& section_of(const Json& document, std::string_view name) {
+  static const Json absent = Json::object();
+  return document.contains(name) ? document.at(name) : absent;
+}
+
 void check_presence(const qkcts_contract& terms, const Json& document, const Fault& fault) {
   for (const ContractField& field : contract_field_table()) {
-    const bool given = document.at(field.section).contains(field.key);
+    const bool given = section_of(document, field.section).contains(field.key);
     const bool meant = field.meant(terms);
     if (meant && !given && !guessable(field))
       fault.at(fmt::format("/{}", field.section), fmt::format("key \"{}\" is missing", field.key));
     if (!meant && given && field.key != "span" && field.key != "variance" && field.key != "empty_row" &&
-        !(field.type == FieldType::enumeration && document.at(field.section).at(field.key) == "none"))
+        !(field.type == FieldType::enumeration && section_of(document, field.section).at(field.key) == "none"))
       fault.at(pointer_of(field), "has no meaning beside the other clauses: remove it");
   }
 }
@@ -153,9 +165,8 @@ Contract contract_from_json(std::string_view text, std::string_view origin) {
       fault.at("/model", "q_heads must be a multiple of kv_heads");
   }
   qkcts_contract terms{};
-  terms.score.temperature = 1;
   for (const ContractField& field : contract_field_table()) {
-    const Json& section = document.at(field.section);
+    const Json& section = section_of(document, field.section);
     if (section.contains(field.key)) read_field(terms, field, section.at(field.key), fault);
   }
   read_norm_kind(terms.q_norm, document.at("q_norm"), "/q_norm", fault);

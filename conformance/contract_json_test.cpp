@@ -97,7 +97,7 @@ TEST(ContractJson, RefusesWithThePlaceAndWhatIsAllowed) {
       {"/q_norm/gain_axes", "", "key \"gain_axes\" is missing"},
       {"/q_norm/gain_axes", "\"none\"", "f.json: /q_norm: q_norm.gain_axes must be given exactly when there is a gain"},
       {"/q_norm/center", "true", "f.json: /q_norm: center and statistic contradict kind \"rms\""},
-      {"/q_norm/kind", "\"none\"", "kind \"none\" stands alone"},
+      {"/q_norm/kind", "\"none\"", "has no meaning beside kind \"none\": remove it"},
       {"/q_norm/kind", "", "give \"kind\", or both"},
       {"/q_norm/variance", "\"one_pass_clipped\"", "needs a centred mean_square"},
       {"/k_norm", "", "f.json: /: key \"k_norm\" is missing"},

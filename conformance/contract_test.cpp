@@ -12,8 +12,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(ContractFault, AcceptsEveryShippedContractAndTheZeroContract) {
   EXPECT_EQ(contract_fault(qkcts_contract{}), "");
-  for (const std::string& name : shipped_contracts())
-    EXPECT_EQ(contract_fault(shipped_contract(name).terms), "") << name;
+  for (const std::vector<std::string>& names : {shipped_contracts(), model_contracts()})
+    for (const std::string& name : names) EXPECT_EQ(contract_fault(shipped_contract(name).terms), "") << name;
 }
 
 // The C struct may come from anywhere: every field out of its range is named.
@@ -71,6 +71,75 @@ TEST(ContractFault, NamesTheField) {
          t.mask.has_window = 1;
          t.mask.window_left = std::numeric_limits<std::int64_t>::max();
        }},
+      {"q_norm.clip_before", [](qkcts_contract& t) { t.q_range.clip_before = -1; }},
+      {"k_norm.clip_after", [](qkcts_contract& t) { t.k_range.clip_after = nan; }},
+      {"k_norm.multiplier", [](qkcts_contract& t) { t.k_range.multiplier = -2; }},
+      {"rope.sense", [](qkcts_contract& t) { t.rotation.sense = 2; }},
+      {"rope.layout 2", [](qkcts_contract& t) { t.rotation.layout = 2; }},
+      {"rope.layout deinterleaved needs", [](qkcts_contract& t) { t.rotation.layout = QKCTS_LAYOUT_DEINTERLEAVED; }},
+      {"rope.angles", [](qkcts_contract& t) { t.rotation.angles = 2; }},
+      {"rope.scaling", [](qkcts_contract& t) { t.rotation.scaling = 6; }},
+      {"rope.factor", [](qkcts_contract& t) { t.rotation.scaling = QKCTS_SCALING_LINEAR; }},
+      {"rope.factor is 2, must be at most 1",
+       [](qkcts_contract& t) {
+         t.rotation.scaling = QKCTS_SCALING_PROPORTIONAL;
+         t.rotation.factor = 2;
+       }},
+      {"rope.scaling ntk needs more than one pair",
+       [](qkcts_contract& t) {
+         t.rotation.scaling = QKCTS_SCALING_NTK;
+         t.rotation.factor = 2;
+         t.rope.rotated = 2;
+       }},
+      {"rope.original_length",
+       [](qkcts_contract& t) {
+         t.rotation.scaling = QKCTS_SCALING_YARN;
+         t.rotation.factor = 2;
+       }},
+      {"must satisfy 0 < low < high",
+       [](qkcts_contract& t) { t.rotation = {0, 0, 0, QKCTS_SCALING_LLAMA3, 2, 64, 4, 4, 0, 0, 0}; }},
+      {"rope.attention_factor", [](qkcts_contract& t) { t.rotation.attention_factor = -1; }},
+      {"score.scale_axes",
+       [](qkcts_contract& t) {
+         t.score.scale_form = QKCTS_SCALE_LEARNED_SCALAR;
+         t.logits.scale_axes = 2;
+       }},
+      {"score.scale_exp_cap",
+       [](qkcts_contract& t) {
+         t.score.scale_form = QKCTS_SCALE_LEARNED_SCALAR;
+         t.logits.scale_exp_cap = -1;
+       }},
+      {"score.alibi", [](qkcts_contract& t) { t.logits.alibi = 4; }},
+      {"score.query_temperature", [](qkcts_contract& t) { t.logits.query_temperature = 2; }},
+      {"score.query_period is 0", [](qkcts_contract& t) { t.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG; }},
+      {"score.query_shift is 0.5",
+       [](qkcts_contract& t) {
+         t.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
+         t.logits.query_period = 4;
+         t.logits.query_shift = 0.5;
+       }},
+      {"softmax.sink", [](qkcts_contract& t) { t.softmax.sink = 3; }},
+      {"softmax.base", [](qkcts_contract& t) { t.softmax.base = 2; }},
+      {"softmax.lse_base", [](qkcts_contract& t) { t.softmax.lse_base = 2; }},
+      {"post_scale is defined in base e only",
+       [](qkcts_contract& t) {
+         t.softmax.sink = QKCTS_SINK_POST_SCALE;
+         t.softmax.base = QKCTS_BASE_TWO;
+       }},
+      {"softmax.hidden_values 2", [](qkcts_contract& t) { t.softmax.hidden_values = 2; }},
+      {"contradicts mask.empty_row uniform",
+       [](qkcts_contract& t) {
+         t.softmax.hidden_values = QKCTS_HIDDEN_EXCLUDED;
+         t.mask.empty_row = QKCTS_EMPTY_UNIFORM;
+       }},
+      {"mask.chunk", [](qkcts_contract& t) { t.regions.chunk = -1; }},
+      {"mask.documents", [](qkcts_contract& t) { t.regions.documents = 2; }},
+      {"mask.prefix needs mask.causal",
+       [](qkcts_contract& t) {
+         t.mask.causal = 0;
+         t.regions.prefix = 1;
+       }},
+      {"heads.mapping", [](qkcts_contract& t) { t.heads.mapping = 2; }},
   };
   for (const Row& row : rows) {
     qkcts_contract terms = shipped_contract("qwen3_rmsnorm").terms;

@@ -38,10 +38,29 @@ Json field_json(const qkcts_contract& terms, const ContractField& field) {
       const auto value = load<double>(terms, field);
       return value == 0 ? Json() : Json(value);
     }
+    case FieldType::optional_integer: {
+      const auto value = load<std::int64_t>(terms, field);
+      return value == 0 ? Json() : Json(value);
+    }
     case FieldType::integer:
       break;
   }
   return load<std::int64_t>(terms, field);
+}
+
+std::size_t field_size(FieldType type) {
+  return type == FieldType::enumeration || type == FieldType::flag || type == FieldType::lanes ? 4 : 8;
+}
+
+// Holds the field, as normalised, what an older reader takes for granted?
+bool at_default(const qkcts_contract& terms, const ContractField& field) {
+  if (field.type == FieldType::number) return load<double>(terms, field) == field.standard;
+  const std::byte zero[8] = {};
+  return std::memcmp(reinterpret_cast<const char*>(&terms) + field.offset, zero, field_size(field.type)) == 0;
+}
+
+bool written(const qkcts_contract& terms, const ContractField& field) {
+  return field.meant(terms) && (field.presence == Presence::always || !at_default(terms, field));
 }
 
 Json window_json(const qkcts_mask& mask) {
@@ -57,7 +76,7 @@ Json clauses_json(const qkcts_contract& terms) {
   document["k_norm"]["kind"] = std::string(norm_kind(terms.k_norm));
   document["mask"]["window"] = window_json(terms.mask);
   for (const ContractField& field : contract_field_table())
-    if (field.meant(terms)) document[std::string(field.section)][std::string(field.key)] = field_json(terms, field);
+    if (written(terms, field)) document[std::string(field.section)][std::string(field.key)] = field_json(terms, field);
   return document;
 }
 
@@ -80,30 +99,25 @@ qkcts_contract normalised(const qkcts_contract& terms) {
   }
   for (const ContractField& field : contract_field_table()) {
     if (!field.meant(terms)) continue;
-    const std::size_t size =
-        field.type == FieldType::number || field.type == FieldType::optional_number || field.type == FieldType::integer
-            ? 8
-            : 4;
     std::memcpy(reinterpret_cast<char*>(&result) + field.offset, reinterpret_cast<const char*>(&terms) + field.offset,
-                size);
+                field_size(field.type));
+    if (field.standard != 0 && load<double>(result, field) == 0)
+      std::memcpy(reinterpret_cast<char*>(&result) + field.offset, &field.standard, sizeof field.standard);
   }
-  if (result.score.temperature == 0) result.score.temperature = 1;
   return result;
 }
 
 std::vector<FieldValue> contract_field_values(const qkcts_contract& terms) {
   const qkcts_contract plain = normalised(terms);
-  const Json document = clauses_json(plain);
   std::vector<FieldValue> values;
-  const auto add = [&](std::string_view section, std::string_view key, std::string_view clause) {
-    const Json& value = document.at(std::string(section)).at(std::string(key));
-    values.push_back({std::string(section) + "." + std::string(key), clause, canonical_text(value)});
-  };
-  add("q_norm", "kind", "QK-NORM-01");
-  add("k_norm", "kind", "QK-NORM-01");
-  for (const ContractField& field : contract_field_table())
-    if (field.meant(plain)) add(field.section, field.key, field.clause);
-  add("mask", "window", "QK-MASK-05");
+  values.push_back({"q_norm.kind", "QK-NORM-01", canonical_text(std::string(norm_kind(plain.q_norm)))});
+  values.push_back({"k_norm.kind", "QK-NORM-01", canonical_text(std::string(norm_kind(plain.k_norm)))});
+  for (const ContractField& field : contract_field_table()) {
+    if (!field.meant(plain)) continue;
+    const bool by_claim = field.presence == Presence::beside_default && !at_default(plain, field);
+    values.push_back({field.path(), field.clause, canonical_text(field_json(plain, field)), by_claim});
+  }
+  values.push_back({"mask.window", "QK-MASK-05", canonical_text(window_json(plain.mask))});
   return values;
 }
 

@@ -19,8 +19,14 @@ std::string_view bytes_of(const qkcts_contract& terms) {
   return {reinterpret_cast<const char*>(&terms), sizeof terms};
 }
 
+std::vector<std::string> all_contracts() {
+  std::vector<std::string> names = shipped_contracts();
+  for (std::string& name : model_contracts()) names.push_back(std::move(name));
+  return names;
+}
+
 TEST(CanonicalJson, IsAFixedPointForEveryShippedContract) {
-  for (const std::string& name : shipped_contracts()) {
+  for (const std::string& name : all_contracts()) {
     const Contract contract = shipped_contract(name);
     const std::string text = canonical_json(contract);
     const Contract again = contract_from_json(text, name);
@@ -57,7 +63,7 @@ TEST(CanonicalJson, RefusesAStructThatHoldsNoEnumerator) {
 
 TEST(ContractDigest, TellsEveryShippedContractApart) {
   std::set<std::string> digests;
-  for (const std::string& name : shipped_contracts())
+  for (const std::string& name : all_contracts())
     EXPECT_TRUE(digests.insert(contract_digest(shipped_contract(name))).second) << name;
 }
 
@@ -104,36 +110,72 @@ TEST(ContractDifferences, AMissingNormIsOneDifference) {
   EXPECT_EQ(differences[0].right, "none");
 }
 
-// Whatever changes the digest is reported: changing any single field of a contract in which every field has a meaning.
+// Contracts that give every field a meaning between them.
+std::vector<Contract> full_contracts() {
+  Contract first = shipped_contract("clause_mixed_norms");
+  first.terms.k_norm.center = 1;
+  first.terms.rope = {QKCTS_NORM_THEN_ROPE, QKCTS_INTERLEAVED, QKCTS_SPAN_FIRST, 8, 100};
+  first.terms.score = {QKCTS_SCALE_CONSTANT, QKCTS_BIAS_BEFORE_SOFTCAP, 0.5, 2, 3};
+  first.terms.mask = {1, QKCTS_OFFSET, 1, 1, QKCTS_EMPTY_NAN, 1, 3, 4, 5};
+  first.terms.rotation.scaling = QKCTS_SCALING_YARN;
+  first.terms.rotation.factor = 2;
+  first.terms.rotation.original_length = 64;
+  first.terms.rotation.low = 1;
+  first.terms.rotation.high = 32;
+  first.terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
+  first.terms.logits.query_period = 4;
+  Contract second = first;
+  second.terms.score.scale_form = QKCTS_SCALE_LEARNED_SCALAR;
+  return {first, second};
+}
+
+// Whatever changes the digest is reported: changing any single field of a contract in which that field has a meaning.
 TEST(ContractDifferences, FindAChangeOfEveryField) {
-  Contract full = shipped_contract("clause_mixed_norms");
-  full.terms.k_norm.center = 1;
-  full.terms.rope = {QKCTS_NORM_THEN_ROPE, QKCTS_HALF_SPLIT, QKCTS_SPAN_FIRST, 8, 100};
-  full.terms.score = {QKCTS_SCALE_CONSTANT, QKCTS_BIAS_BEFORE_SOFTCAP, 0.5, 2, 3};
-  full.terms.mask = {1, QKCTS_OFFSET, 1, 1, QKCTS_EMPTY_NAN, 1, 3, 4, 5};
+  const std::vector<Contract> all = full_contracts();
   for (const ContractField& field : contract_field_table()) {
-    ASSERT_TRUE(field.meant(full.terms)) << field.path();
-    Contract changed = full;
+    const auto full = std::find_if(all.begin(), all.end(), [&](const Contract& c) { return field.meant(c.terms); });
+    ASSERT_NE(full, all.end()) << field.path();
+    Contract changed = *full;
     char* place = reinterpret_cast<char*>(&changed.terms) + field.offset;
     if (field.type == FieldType::number || field.type == FieldType::optional_number) {
       const double value = 77;
       std::memcpy(place, &value, sizeof value);
-    } else if (field.type == FieldType::integer) {
+    } else if (field.type == FieldType::integer || field.type == FieldType::optional_integer) {
       place[0] = 77;
     } else {
       place[0] = static_cast<char>(place[0] == 0 ? 1 : place[0] - 1);
     }
-    const std::vector<ClauseDifference> found = contract_differences(full, changed);
+    const std::vector<ClauseDifference> found = contract_differences(*full, changed);
     ASSERT_EQ(found.size(), 1U) << field.path();
     EXPECT_EQ(found[0].field, field.path());
     EXPECT_EQ(found[0].clause, field.clause);
-    EXPECT_NE(contract_digest(full), contract_digest(changed)) << field.path();
+    EXPECT_NE(contract_digest(*full), contract_digest(changed)) << field.path();
   }
+}
+
+// A field of ABI 1.1 at its default leaves text and digest as they were; off it, an adapter must claim it.
+TEST(ContractFields, LaterFieldsStandInTheTextOnlyOffTheirDefault) {
+  Contract contract = shipped_contract("plain_sdpa");
+  const std::string before = canonical_json(contract);
+  for (const std::string_view key : {"sink", "multiplier", "chunk", "mapping"})
+    EXPECT_EQ(before.find(key), std::string::npos) << key;
+  const auto claimed = [](const Contract& c) {
+    std::vector<std::string> paths;
+    for (const FieldValue& value : contract_field_values(c.terms))
+      if (value.by_claim) paths.push_back(value.path);
+    return paths;
+  };
+  EXPECT_TRUE(claimed(contract).empty());
+  contract.terms.q_range.multiplier = 1;  // the default, spelt out
+  EXPECT_EQ(canonical_json(contract), before);
+  contract.terms.softmax.sink = QKCTS_SINK_COLUMN;
+  EXPECT_NE(canonical_json(contract).find("\"sink\":\"column\""), std::string::npos);
+  EXPECT_EQ(claimed(contract), std::vector<std::string>{"softmax.sink"});
 }
 
 TEST(ContractFields, EveryValueHasAKnownPathAndClause) {
   const std::vector<std::string> paths = contract_field_paths();
-  for (const std::string& name : shipped_contracts())
+  for (const std::string& name : all_contracts())
     for (const FieldValue& value : contract_field_values(shipped_contract(name).terms)) {
       EXPECT_NE(std::find(paths.begin(), paths.end(), value.path), paths.end()) << value.path;
       EXPECT_NE(find_clause(value.clause), nullptr) << value.clause;
@@ -166,8 +208,9 @@ TEST(ShippedContracts, AreTheFilesOfTheirFolder) {
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(QKCTS_SOURCE_DIR "/conformance/contracts"))
     files.insert(entry.path().stem());
-  const std::vector<std::string> names = shipped_contracts();
+  const std::vector<std::string> names = all_contracts();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()), files) << "is one missing in CMakeLists.txt?";
+  EXPECT_EQ(names.size(), files.size()) << "is one twice in CMakeLists.txt?";
 }
 
 TEST(ShippedContracts, UnknownNamesGetASuggestion) {

@@ -28,6 +28,13 @@ std::string place(std::string_view text, std::size_t byte) {
   return fmt::format("{}:{}", line, column);
 }
 
+// Keeps a message one line.
+std::string printable(std::string_view text) {
+  std::string line;
+  for (const char c : text) line += static_cast<unsigned char>(c) < 32 ? ' ' : c;
+  return line;
+}
+
 // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." without the exception's name and
 // place.
 std::string reason_of(const Json::exception& error) {
@@ -35,9 +42,23 @@ std::string reason_of(const Json::exception& error) {
   if (const std::size_t end = what.find("] "); end != std::string_view::npos) what.remove_prefix(end + 2);
   if (what.substr(0, 14) == "parse error at")
     if (const std::size_t end = what.find(": "); end != std::string_view::npos) what.remove_prefix(end + 2);
-  std::string reason;
-  for (const char c : what) reason += static_cast<unsigned char>(c) < 32 ? ' ' : c;  // keep it one line
-  return reason;
+  return printable(what);
+}
+
+// An object or array that the parser is in.
+struct Open {
+  bool is_array;
+  std::size_t values;          // begun so far
+  std::string key;             // the last one
+  std::set<std::string> keys;  // of an object
+};
+
+// JSON pointer to the innermost one.
+std::string pointer_to(const std::vector<Open>& open) {
+  std::string pointer;
+  for (std::size_t i = 0; i + 1 < open.size(); ++i)
+    pointer += "/" + (open[i].is_array ? std::to_string(open[i].values - 1) : printable(open[i].key));
+  return pointer.empty() ? "/" : pointer;
 }
 
 void append_number(double value, std::string& text) {
@@ -73,22 +94,27 @@ void append(const Json& value, std::string& text) {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view origin) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::vector<Open> open;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     switch (event) {
       case Json::parse_event_t::object_start:
       case Json::parse_event_t::array_start:
         if (depth >= deepest) throw InputError(fmt::format("{}: nested deeper than {} levels", origin, deepest));
-        if (event == Json::parse_event_t::object_start) keys.emplace_back();
+        if (!open.empty()) ++open.back().values;
+        open.push_back({event == Json::parse_event_t::array_start, 0, {}, {}});
         break;
       case Json::parse_event_t::object_end:
-        keys.pop_back();
+      case Json::parse_event_t::array_end:
+        open.pop_back();
+        break;
+      case Json::parse_event_t::value:
+        if (!open.empty()) ++open.back().values;
         break;
       case Json::parse_event_t::key:
-        if (!keys.back().insert(parsed.get<std::string>()).second)
-          throw InputError(fmt::format("{}: key \"{}\" occurs twice in one object", origin, parsed.get<std::string>()));
-        break;
-      default:
+        open.back().key = parsed.get<std::string>();
+        if (!open.back().keys.insert(open.back().key).second)
+          throw InputError(fmt::format("{}: {}: key \"{}\" occurs twice in one object", origin, pointer_to(open),
+                                       printable(open.back().key)));
         break;
     }
     return true;

@@ -44,5 +44,24 @@ TEST(ParseJson, KeysMayRepeatInDifferentObjects) {
   EXPECT_THROW(parse_json(R"({"b": [{"a": 1, "a": 2}]})", "x"), InputError);
 }
 
+TEST(ParseJson, ARepeatedKeyIsNamedWithItsObject) {
+  const auto refusal = [](const char* text) -> std::string {
+    try {
+      parse_json(text, "file");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal(R"({"a": 1, "a": 2})"), "file: /: key \"a\" occurs twice in one object");
+  EXPECT_EQ(refusal(R"({"q_norm": {"eps": 1, "root": {}, "eps": 2}})"),
+            "file: /q_norm: key \"eps\" occurs twice in one object");
+  // Elements before it, whatever they are, count.
+  EXPECT_EQ(refusal(R"({"g": [1, [2, 3], {"a": 1}, {"z": [], "b": {"c": 1, "c": 1}}]})"),
+            "file: /g/3/b: key \"c\" occurs twice in one object");
+  EXPECT_EQ(refusal(R"([{"line\nbreak": 1, "line\nbreak": 1}])"),
+            "file: /0: key \"line break\" occurs twice in one object");
+}
+
 }  // namespace
 }  // namespace qkcts

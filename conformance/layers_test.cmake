@@ -16,7 +16,7 @@ set(further_harness reference)
 
 # A library enters the tree through one door: includes that match LIBRARY_includes stand only in files that match
 # LIBRARY_door.
-set(libraries nlohmann valijson openssl multiprecision hdf5 cli11 googletest rapidcheck benchmark dlopen pugixml fmt)
+set(libraries nlohmann valijson openssl multiprecision highway hdf5 cli11 googletest rapidcheck benchmark dlopen pugixml fmt)
 set(nlohmann_includes "^nlohmann/")
 set(nlohmann_door "^conformance/json\\.hpp$")
 set(valijson_includes "^valijson/")
@@ -25,6 +25,8 @@ set(openssl_includes "^openssl/")
 set(openssl_door "^conformance/digest\\.cpp$")
 set(multiprecision_includes "^(boost/|mpfr|mpfi|gmp)")
 set(multiprecision_door "^reference/real\\.hpp$")
+set(highway_includes "^hwy/")
+set(highway_door "^reference/double_word_(lanes\\.hpp|kernels\\.cpp)$")
 set(hdf5_includes "^(hdf5|H5)")
 set(hdf5_door "^vectors/hdf5_library\\.hpp$")
 set(cli11_includes "^CLI/")

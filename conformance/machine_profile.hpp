@@ -25,7 +25,9 @@ struct Profile {
   int online_block = 1;       // smallest key block after which the running maximum may rise
   double shift_slack = 0;     // T_decl: how far the softmax shift may stay from the row maximum
   double k_rsqrt = 2, k_sqrt = 1, k_exp = 2, k_tanh = 4, k_log = 2, k_div = 1;  // ulp; 0.5: correctly rounded
-  std::optional<Format> probability_storage;                                    // P before the product with v
+  double k_pow = 8, k_cos = 2;                // of powers, and of sine and cosine, where angles are computed
+  double b_cos = 0;                           // absolute error of sine and cosine, beside k_cos
+  std::optional<Format> probability_storage;  // P before the product with v
 };
 
 // Shipped profiles (conformance/profiles/*.json). Both throw InputError.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "conformance/contract.hpp"
+#include "conformance/further_profiles.hpp"
 #include "conformance/json.hpp"
 #include "conformance/json_schema.hpp"
 
@@ -30,9 +31,10 @@ TEST(Profile, ShippedOnesAreSoundForEveryRewriteAndSourced) {
     EXPECT_EQ(p.chain, 0);
     EXPECT_EQ(p.online_block, 1);
     EXPECT_GE(p.product_growth, 1);
-    for (const double k : {p.k_rsqrt, p.k_sqrt, p.k_exp, p.k_tanh, p.k_log, p.k_div}) EXPECT_GE(k, 0.5);
+    for (const double k : {p.k_rsqrt, p.k_sqrt, p.k_exp, p.k_tanh, p.k_log, p.k_div, p.k_pow, p.k_cos})
+      EXPECT_GE(k, 0.5);
     EXPECT_GE(p.k_rsqrt, 1) << "sqrt then divide: two roundings";
-    EXPECT_EQ(p.sources.size(), 16U);
+    EXPECT_EQ(p.sources.size(), 19U);
     for (const std::string& source : p.sources) EXPECT_GT(source.size(), source.find(": ") + 12) << source;
     EXPECT_EQ(p.flush_to_zero, name == "f32_ftz");
     EXPECT_EQ(p.denormals_are_zero, name == "f32_ftz");
@@ -42,6 +44,27 @@ TEST(Profile, ShippedOnesAreSoundForEveryRewriteAndSourced) {
   EXPECT_EQ(shipped_profile("bf16_f32acc").probability_storage, Format::bfloat16);
   EXPECT_EQ(shipped_profile("f16_f32acc").probability_storage, Format::binary16);
   EXPECT_EQ(shipped_profile("f32").shift_slack, 0);
+}
+
+// Named variants judge only where they are asked for; the tighter ones differ in the growth of products alone.
+TEST(Profile, NamedVariantsAreNoDefaults) {
+  EXPECT_EQ(further_profiles(),
+            (std::vector<std::string>{"bf16_f32acc_ftz", "bf16_f32acc_ampere", "bf16_f32acc_hopper"}));
+  EXPECT_EQ(profiles_for(Format::bfloat16).size(), 1U);
+  EXPECT_EQ(selectable_profiles(Format::bfloat16).size(), 4U);
+  EXPECT_EQ(selectable_profiles(Format::binary32).size(), profiles_for(Format::binary32).size());
+  const Profile base = shipped_profile("bf16_f32acc");
+  for (const std::string& name : further_profiles()) {
+    const Profile p = shipped_profile(name);
+    EXPECT_EQ(p.name, name);
+    EXPECT_EQ(p.storage, base.storage);
+    EXPECT_EQ(p.k_exp, base.k_exp);
+    EXPECT_EQ(p.sources.size(), base.sources.size());
+    EXPECT_EQ(p.flush_to_zero, name.ends_with("_ftz"));
+    EXPECT_EQ(p.denormals_are_zero, name.ends_with("_ftz"));
+    EXPECT_EQ(p.product_growth < base.product_growth, !name.ends_with("_ftz"));
+    EXPECT_GT(p.product_growth, 1);
+  }
 }
 
 std::string changed(const char* pointer, const char* value) {
@@ -61,7 +84,10 @@ std::string changed(const char* pointer, const char* value) {
                                                  {"k_exp", 3},
                                                  {"k_tanh", 5},
                                                  {"k_log", 6},
-                                                 {"k_div", 7}};
+                                                 {"k_div", 7},
+                                                 {"k_pow", 8.25},
+                                                 {"k_cos", 9},
+                                                 {"b_cos", 0.125}};
   for (const auto& [key, given] : values)
     document["parameters"][key] = {{"value", given}, {"source", "assumption: a test"}};
   if (pointer != nullptr) document[Json::json_pointer(pointer)] = parse_json(value, "value");
@@ -82,7 +108,10 @@ TEST(Profile, ReadsEveryParameter) {
   EXPECT_EQ(p.k_tanh, 5);
   EXPECT_EQ(p.k_log, 6);
   EXPECT_EQ(p.k_div, 7);
-  EXPECT_EQ(p.sources.back(), "k_div: assumption: a test");
+  EXPECT_EQ(p.k_pow, 8.25);
+  EXPECT_EQ(p.k_cos, 9);
+  EXPECT_EQ(p.b_cos, 0.125);
+  EXPECT_EQ(p.sources.back(), "b_cos: assumption: a test");
 }
 
 TEST(Profile, RefusesWithThePlace) {
@@ -98,7 +127,7 @@ TEST(Profile, RefusesWithThePlace) {
       {"/parameters/k_exp/value", "0.25", "p.json: /parameters/k_exp/value: is 0.25; must be >= 0.5"},
       {"/parameters/k_exp", "2", "p.json: /parameters/k_exp: is of type number; allowed: object"},
       {"/parameters/k_exp", "{\"value\": 2}", "p.json: /parameters/k_exp: key \"source\" is missing"},
-      {"/parameters/k_cos", "2", "p.json: /parameters: key \"k_cos\" is unknown"},
+      {"/parameters/k_sine", "2", "p.json: /parameters: key \"k_sine\" is unknown"},
       {"/parameters/storage/value", "\"tf32\"", "allowed: binary64, binary32, binary16, bfloat16"},
       {"/parameters/accumulator/value", "\"binary16\"", "p.json: /parameters: the accumulator is narrower"},
       {"/parameters/probability_storage/value", "\"binary64\"", "wider than the accumulator"},

@@ -105,6 +105,32 @@ double minus_log1m_upper(double y) {
   return rest > 0 ? log1p_upper(y / rest) : infinity;
 }
 
+CircleBound circle_upper(double angle, double slack) {
+  if (!(angle < 0x1p20)) {
+    return {};
+  }
+  // angle = k pi/2 + r, |r| < 0.79. pi/2 in two parts, the first of 33 bits: k times it is exact, and r is off by less
+  // than 2^-50.
+  constexpr double half_pi_high = 0x1.921fb544p+0;
+  constexpr double half_pi_low = 0x1.0b4611a626331p-34;
+  const double k = std::floor(angle * 0x1.45f306dc9c883p-1 + 0.5);
+  const double r = (angle - k * half_pi_high) - k * half_pi_low;
+  const double square = r * r;
+  // Series to r^19 and r^18: the rest is below 0.79^20 / 20! < 2^-67. Horner halves the error of the last term at
+  // least.
+  double cosine = 1, sine = 1;
+  for (int n = 18; n >= 2; n -= 2) {
+    cosine = 1 - square / (n * (n - 1)) * cosine;
+    sine = 1 - square / (n * (n + 1)) * sine;
+  }
+  const double near = std::fabs(cosine) * outward;
+  const double far = std::fabs(r * sine) * outward;
+  const double blur = slack + (k > 0 ? 0x1p-49 : 0);
+  const bool even = k - 2 * std::floor(k / 2) == 0;
+  const auto bound = [&](double value) { return value + blur < 1 ? value + blur : 1.0; };
+  return even ? CircleBound{bound(near), bound(far)} : CircleBound{bound(far), bound(near)};
+}
+
 double growth_upper(double n, double u) {
   return expm1_upper(n * u * (1 + 0x1p-52));
 }

@@ -22,6 +22,13 @@ double log_upper(double x);    // ln x for x >= 1 (0 for x < 1), absolute error 
 // -ln(1 - y) for 0 <= y, relative; infinity for y >= 1.
 double minus_log1m_upper(double y);
 
+// |cos| and |sin| of an angle >= 0 that is known to within `slack`, from above; both 1 for angles from 2^20 on.
+struct CircleBound {
+  double cos = 1;
+  double sin = 1;
+};
+CircleBound circle_upper(double angle, double slack);
+
 // (1 + u)^n - 1 <= e^(n u) - 1: n roundings of relative size u met by one term.
 double growth_upper(double n, double u);
 

@@ -65,5 +65,21 @@ TEST(SoundMath, RoundsUpToBinary32) {
   EXPECT_EQ(binary32_upper(1e39), std::numeric_limits<float>::infinity());
 }
 
+TEST(SoundMath, CircleIsBoundedFromAboveAndClosely) {
+  for (int i = 0; i < 40000; ++i) {
+    const double angle = i < 20000 ? i * 0x1.9p-9 : i * 26.1;
+    const CircleBound bound = circle_upper(angle, 0);
+    const double cosine = std::fabs(std::cos(angle)), sine = std::fabs(std::sin(angle));
+    ASSERT_GE(bound.cos, cosine) << angle;
+    ASSERT_GE(bound.sin, sine) << angle;
+    ASSERT_LT(bound.cos, cosine + 0x1p-40) << angle;
+    ASSERT_LT(bound.sin, sine + 0x1p-40) << angle;
+  }
+  EXPECT_LT(circle_upper(1e-20, 0).sin, 1.001e-20);
+  EXPECT_GE(circle_upper(1, 0.1).cos, std::cos(0.9));
+  EXPECT_EQ(circle_upper(0x1p20, 0).cos, 1);
+  EXPECT_EQ(circle_upper(3, 1).sin, 1);
+}
+
 }  // namespace
 }  // namespace qkcts

@@ -43,15 +43,22 @@ std::optional<qkcts_stage> stage_named(std::string_view name) {
 
 bool hides_keys(const qkcts_contract& terms) {
   return terms.mask.causal != 0 || terms.mask.kv_lengths != 0 || terms.mask.boolean != 0 ||
-         terms.mask.has_window != 0 || terms.score.bias_order != QKCTS_BIAS_NONE;
+         terms.mask.has_window != 0 || terms.score.bias_order != QKCTS_BIAS_NONE || terms.regions.chunk != 0 ||
+         terms.regions.documents != 0;
+}
+
+bool transforms(const qkcts_norm& norm, const qkcts_norm_range& range) {
+  return norm.applied != 0 || range.clip_before != 0 || range.clip_after != 0 ||
+         (range.multiplier != 0 && range.multiplier != 1);
 }
 
 StageSet stages_of(const qkcts_contract& terms) {
   StageSet set = bit(QKCTS_STAGE_SCORES) | bit(QKCTS_STAGE_PROBS) | bit(QKCTS_STAGE_LSE) | bit(QKCTS_STAGE_OUTPUT);
-  if (terms.q_norm.applied != 0) set |= bit(QKCTS_STAGE_Q_NORM);
-  if (terms.k_norm.applied != 0) set |= bit(QKCTS_STAGE_K_NORM);
+  if (transforms(terms.q_norm, terms.q_range)) set |= bit(QKCTS_STAGE_Q_NORM);
+  if (transforms(terms.k_norm, terms.k_range)) set |= bit(QKCTS_STAGE_K_NORM);
   if (terms.rope.order != QKCTS_ROPE_NONE) set |= bit(QKCTS_STAGE_Q_ROPE) | bit(QKCTS_STAGE_K_ROPE);
-  if (terms.score.softcap > 0 || terms.score.bias_order != QKCTS_BIAS_NONE) set |= bit(QKCTS_STAGE_CAPPED);
+  if (terms.score.softcap > 0 || terms.score.bias_order != QKCTS_BIAS_NONE || terms.logits.alibi != QKCTS_ALIBI_NONE)
+    set |= bit(QKCTS_STAGE_CAPPED);
   if (hides_keys(terms)) set |= bit(QKCTS_STAGE_MASKED);
   return set;
 }
@@ -106,6 +113,8 @@ std::string shape_fault(const qkcts_contract& terms, const qkcts_shape& shape) {
       return fmt::format("shape: head_dim {} is shorter than rope.rotated {}", shape.head_dim, terms.rope.rotated);
     if (terms.rope.rotated == 0 && shape.head_dim % 2 != 0)
       return fmt::format("shape: head_dim {} is odd, so it cannot be rotated in pairs", shape.head_dim);
+    if (terms.rotation.scaling == QKCTS_SCALING_NTK && terms.rope.rotated == 0 && shape.head_dim == 2)
+      return "shape: head_dim 2 is one pair: rope.scaling ntk has the exponent R / (R - 2)";
   }
   return {};
 }

@@ -23,6 +23,12 @@ TEST(Stage, ExistsOnlyWhereTheContractHasIt) {
   EXPECT_EQ(names_of("clause_norm_on_k_only"), (Names{"k_norm", "scores", "probs", "lse", "output"}));
   EXPECT_EQ(names_of("clause_bias_additive"),
             (Names{"q_norm", "k_norm", "scores", "capped", "masked", "probs", "lse", "output"}));
+  EXPECT_EQ(names_of("clause_clip_without_norm"),
+            (Names{"q_norm", "k_norm", "q_rope", "k_rope", "scores", "probs", "lse", "output"}));
+  EXPECT_EQ(names_of("clause_alibi_symmetric"),
+            (Names{"q_norm", "k_norm", "scores", "capped", "probs", "lse", "output"}));
+  EXPECT_EQ(names_of("clause_mask_documents"),
+            (Names{"q_norm", "k_norm", "scores", "masked", "probs", "lse", "output"}));
 }
 
 TEST(Stage, ShapesAndRows) {

@@ -8,6 +8,21 @@ namespace qkcts {
 
 static_assert(std::endian::native == std::endian::little, "patterns are read and written in place, little-endian");
 
+namespace {
+
+// Normal binary32 numbers, which are most of all, are widened in integers like decode(): neither the rounding mode nor
+// a flush to zero of the thread matters.
+bool is_normal32(std::uint32_t pattern) {
+  return (pattern & 0x7fffffffu) - 0x00800000u < 0x7f000000u;
+}
+double widened(std::uint32_t pattern) {
+  constexpr std::uint64_t rebias = std::uint64_t{1023 - 127} << 52;
+  const std::uint64_t magnitude = pattern & 0x7fffffffu;
+  return std::bit_cast<double>((std::uint64_t{pattern >> 31} << 63) | ((magnitude << 29) + rebias));
+}
+
+}  // namespace
+
 ElementType element_type(Format format) {
   return static_cast<ElementType>(format);
 }
@@ -51,6 +66,11 @@ void Tensor::set_pattern(std::size_t index, std::uint64_t pattern) {
 }
 
 double Tensor::value(std::size_t index) const {
+  if (type == ElementType::binary32) {
+    std::uint32_t narrow = 0;
+    std::memcpy(&narrow, bytes.data() + index * sizeof narrow, sizeof narrow);
+    if (is_normal32(narrow)) return widened(narrow);
+  }
   const std::uint64_t bits = pattern(index);
   if (type == ElementType::int32) return static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
   if (type == ElementType::boolean) return static_cast<double>(bits);
@@ -59,6 +79,16 @@ double Tensor::value(std::size_t index) const {
 
 std::vector<double> Tensor::values() const {
   std::vector<double> result(count());
+  if (type == ElementType::binary32) {
+    std::uint32_t others = 0;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      std::uint32_t narrow = 0;
+      std::memcpy(&narrow, bytes.data() + i * sizeof narrow, sizeof narrow);
+      result[i] = widened(narrow);
+      others |= is_normal32(narrow) ? 0u : 1u;
+    }
+    if (others == 0) return result;
+  }
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = value(i);
   return result;
 }

@@ -16,12 +16,21 @@ std::size_t broadcast_index(const Tensor& tensor, std::int64_t b, std::int64_t h
                                   kk);
 }
 
+std::int64_t floor_divide(std::int64_t a, std::int64_t positive) {
+  return a >= 0 ? a / positive : -((-a + positive - 1) / positive);
+}
+
 }  // namespace
 
 Visibility::Visibility(const Case& c) : case_(c) {
   const qkcts_mask& mask = c.contract.terms.mask;
   if (mask.kv_lengths != 0) kv_len_ = &c.inputs.at(Input::kv_len);
   if (mask.boolean != 0) mask_ = &c.inputs.at(Input::mask);
+  if (c.contract.terms.regions.prefix != 0) prefix_ = &c.inputs.at(Input::prefix_len);
+  if (c.contract.terms.regions.documents != 0) {
+    q_documents_ = &c.inputs.at(Input::q_document_ids);
+    k_documents_ = &c.inputs.at(Input::k_document_ids);
+  }
   if (c.contract.terms.score.bias_order != QKCTS_BIAS_NONE) {
     bias_ = &c.inputs.at(Input::bias);
     minus_infinity_ = encode(c.inputs.format, -std::numeric_limits<double>::infinity());
@@ -45,15 +54,26 @@ std::int64_t Visibility::offset(std::int64_t b) const {
 
 bool Visibility::visible(std::int64_t b, std::int64_t h, std::int64_t qq, std::int64_t kk) const {
   const qkcts_mask& mask = case_.contract.terms.mask;
-  if (mask.causal != 0 || mask.has_window != 0) {
+  const std::int64_t chunk = case_.contract.terms.regions.chunk;
+  if (mask.causal != 0 || mask.has_window != 0 || chunk != 0) {
     const std::int64_t position = qq + offset(b);
-    if (mask.causal != 0 && kk > position) return false;
+    if (mask.causal != 0 && kk > position) {
+      const bool in_prefix =
+          prefix_ != nullptr && static_cast<double>(kk) < prefix_->value(static_cast<std::size_t>(b));
+      if (!in_prefix) return false;
+    }
+    if (chunk != 0 && floor_divide(kk, chunk) != floor_divide(position, chunk)) return false;
     if (mask.has_window != 0) {
       if (mask.window_left >= 0 && kk < position - mask.window_left) return false;
       if (mask.window_right >= 0 && kk > position + mask.window_right) return false;
     }
   }
   if (kv_len_ != nullptr && static_cast<double>(kk) >= kv_len_->value(static_cast<std::size_t>(b))) return false;
+  if (q_documents_ != nullptr) {
+    const auto q_token = static_cast<std::size_t>(b * case_.shape.q_len + qq);
+    const auto k_token = static_cast<std::size_t>(b * case_.shape.k_len + kk);
+    if (q_documents_->value(q_token) != k_documents_->value(k_token)) return false;
+  }
   if (mask_ != nullptr && mask_->pattern(broadcast_index(*mask_, b, h, qq, kk)) == 0) return false;
   if (bias_ != nullptr && bias_->pattern(broadcast_index(*bias_, b, h, qq, kk)) == minus_infinity_) return false;
   return true;

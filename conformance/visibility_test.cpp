@@ -145,6 +145,51 @@ TEST_F(VisibilityTable, MinusInfinityInABiasHides) {
   }
 }
 
+TEST_F(VisibilityTable, ChunksCountFromKeyZero) {
+  c.contract.terms.regions.chunk = 2;
+  EXPECT_EQ(picture(), (Picture{"xx....", "xx....", "..xx..", "..xx.."}));
+  mask.alignment = QKCTS_OFFSET;
+  mask.offset = -3;  // query 0 stands at -3, in the chunk -4 .. -3; query 3 at 0
+  EXPECT_EQ(picture(), (Picture{"......", "......", "......", "xx...."}));
+  mask.offset = 1;
+  mask.causal = 1;
+  EXPECT_EQ(picture(), (Picture{"xx....", "..x...", "..xx..", "....x."}));
+}
+
+TEST_F(VisibilityTable, DocumentsSeeTheirOwn) {
+  c.contract.terms.regions.documents = 1;
+  const auto ids = [](std::vector<int> values) {
+    Tensor tensor = Tensor::zeros(ElementType::int32, {1, static_cast<std::int64_t>(values.size())});
+    for (std::size_t i = 0; i < values.size(); ++i) tensor.set_pattern(i, static_cast<std::uint32_t>(values[i]));
+    return tensor;
+  };
+  c.inputs.set(Input::q_document_ids, ids({7, -1, 7, 2}));
+  c.inputs.set(Input::k_document_ids, ids({7, 7, -1, 7, 3, -1}));
+  EXPECT_EQ(picture(), (Picture{"xx.x..", "..x..x", "xx.x..", "......"}));
+}
+
+TEST_F(VisibilityTable, APrefixWidensTheCausalPartAlone) {
+  mask.causal = 1;
+  c.contract.terms.regions.prefix = 1;
+  Tensor prefix = Tensor::zeros(ElementType::int32, {1});
+  prefix.set_pattern(0, 3);
+  c.inputs.set(Input::prefix_len, prefix);
+  EXPECT_EQ(picture(), (Picture{"xxx...", "xxx...", "xxx...", "xxxx.."}));
+  set_lengths({2});
+  EXPECT_EQ(picture(), (Picture{"xx....", "xx....", "xx....", "xx...."}));
+}
+
+TEST(HeadMapping, BlockOrTile) {
+  qkcts_contract terms{};
+  const qkcts_shape shape{1, 6, 3, 1, 1, 1, 1};
+  std::vector<std::int64_t> block, tile;
+  for (std::int64_t h = 0; h < 6; ++h) block.push_back(kv_head_of(terms, shape, h));
+  terms.heads.mapping = QKCTS_HEADS_TILE;
+  for (std::int64_t h = 0; h < 6; ++h) tile.push_back(kv_head_of(terms, shape, h));
+  EXPECT_EQ(block, (std::vector<std::int64_t>{0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(tile, (std::vector<std::int64_t>{0, 1, 2, 0, 1, 2}));
+}
+
 TEST_F(VisibilityTable, EveryConditionMustHold) {
   mask.causal = 1;
   set_lengths({3});

@@ -35,6 +35,9 @@ Claim claim(const Json& document, const char* name) {
   return document.value("claims", Json::object()).value(name, false) ? Claim::made : Claim::not_made;
 }
 
+// In a list of /supports: every value. Only for fields of numbers, since a later version may know further enumerators.
+constexpr const char* any_number = "\"*\"";
+
 // Canonical JSON of the values that a field can have at all; empty if they are numbers.
 std::vector<std::string> possible_values(const std::string& path) {
   const auto quoted = [](std::span<const std::string_view> texts) {
@@ -135,9 +138,13 @@ std::string unsupported_reason(const AdapterDescription& description, const Case
   }
   for (const FieldValue& field : contract_field_values(c.contract.terms)) {
     const auto declared = description.supports.find(field.path);
-    if (declared == description.supports.end()) continue;
+    if (declared == description.supports.end()) {
+      if (field.by_claim) return fmt::format("{} = {} (not declared in /supports)", field.path, field.json);
+      continue;
+    }
     const std::vector<std::string>& allowed = declared->second;
-    if (std::find(allowed.begin(), allowed.end(), field.json) == allowed.end()) {
+    const auto named = [&](const std::string& value) { return value == field.json || value == any_number; };
+    if (std::none_of(allowed.begin(), allowed.end(), named)) {
       return fmt::format("{} = {}", field.path, field.json);
     }
   }

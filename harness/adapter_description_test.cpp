@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "conformance/contract_field.hpp"
+
 #include "harness/handmade_case.hpp"
 
 namespace qkcts {
@@ -74,6 +78,69 @@ TEST(AdapterDescription, CaseOutsideNamesTheFirstReason) {
   Case narrow = c;
   narrow.inputs.format = Format::bfloat16;
   EXPECT_EQ(unsupported_reason(described(), narrow), "format bfloat16");
+}
+
+// A contract that has the field, and has it away from its default: for every clause that came with ABI 1.1.
+qkcts_contract with_later_field(const ContractField& field) {
+  qkcts_contract terms = plain_golden_case().input.contract.terms;
+  terms.rope.order = QKCTS_NORM_THEN_ROPE;
+  terms.rope.pairing = QKCTS_INTERLEAVED;
+  terms.score.scale_form = QKCTS_SCALE_LEARNED_SCALAR;
+  terms.mask.causal = 1;
+  terms.rotation.scaling = QKCTS_SCALING_YARN;
+  terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
+  auto* const at = reinterpret_cast<std::byte*>(&terms) + field.offset;
+  const std::uint32_t one = 1;
+  const std::int64_t chunk = 3;
+  const double number = 1.5;
+  const bool word = field.type == FieldType::enumeration || field.type == FieldType::flag;
+  if (word) std::memcpy(at, &one, sizeof one);
+  if (field.type == FieldType::optional_integer) std::memcpy(at, &chunk, sizeof chunk);
+  if (field.type == FieldType::number || field.type == FieldType::optional_number)
+    std::memcpy(at, &number, sizeof number);
+  return terms;
+}
+
+// Everything that the contract uses is claimed, but for one field.
+std::string claims_without(const qkcts_contract& terms, std::string_view left_out) {
+  std::string claims;
+  for (const FieldValue& field : contract_field_values(terms)) {
+    if (!field.by_claim || field.path == left_out) continue;
+    claims += (claims.empty() ? "\"" : ", \"") + field.path + "\": [" + field.json + "]";
+  }
+  return R"(, "supports": {)" + claims + "}";
+}
+
+TEST(AdapterDescription, LaterClausesAreSupportedByClaimAlone) {
+  int later = 0;
+  for (const ContractField& field : contract_field_table()) {
+    if (field.presence != Presence::beside_default) continue;
+    ++later;
+    Case c = plain_golden_case().input;
+    c.contract.terms = with_later_field(field);
+    EXPECT_EQ(unsupported_reason(described(claims_without(c.contract.terms, "")), c), "") << field.path();
+    const std::string reason = unsupported_reason(described(claims_without(c.contract.terms, field.path())), c);
+    EXPECT_EQ(reason.rfind(field.path() + " = ", 0), 0u) << field.path() << ": " << reason;
+    EXPECT_NE(reason.find("(not declared in /supports)"), std::string::npos) << reason;
+  }
+  EXPECT_EQ(later, 24);
+}
+
+TEST(AdapterDescription, AnyNumberMayBeClaimedButNoUnknownEnumerator) {
+  Case c = plain_golden_case().input;
+  c.contract.terms.q_range.multiplier = 1.7;
+  const std::string any = R"(, "supports": {"q_norm.multiplier": ["*"]})";
+  EXPECT_EQ(unsupported_reason(described(any), c), "");
+  EXPECT_EQ(unsupported_reason(described(R"(, "supports": {"q_norm.multiplier": [1, 2]})"), c),
+            "q_norm.multiplier = 1.7");
+  c.contract.terms.q_range.multiplier = 1;
+  EXPECT_EQ(unsupported_reason(described(any), c), "");
+  EXPECT_EQ(unsupported_reason(described(), c), "");  // at its default it needs no claim
+  for (const char* path : {"softmax.sink", "mask.documents", "heads.mapping"})
+    EXPECT_NE(
+        fault(std::string(head) + R"(, "supports": {")" + path + R"(": ["*"]}})").find("is no value of this field"),
+        std::string::npos)
+        << path;
 }
 
 // A clause that has no meaning under the contract does not restrict: there is nothing to rotate here.

@@ -23,6 +23,7 @@ void add(ElementCounts& sum, const ElementCounts& counts) {
 
 void add(StageAggregate& sum, const CaseResult& result, const StageResult& stage) {
   sum.verdict = graver(sum.verdict, stage.verdict);
+  if (row(stage.verdict).effect != Effect::neutral) ++sum.verdicts[stage.verdict];
   if (!stage.judgement) {
     ++sum.not_judged;
     return;

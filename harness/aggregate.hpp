@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct StageAggregate {
   ElementCounts counts;
   std::array<std::uint64_t, histogram_edges.size() + 1> histogram{};
   Verdict verdict = Verdict::not_run;  // the gravest
+  std::map<Verdict, int> verdicts;     // number of cases for each; what was not run or is not declared is left out
   std::string worst_case;              // of max_ratio
   int limits = 0;                      // cases for which the user set a limit
   int limits_exceeded = 0;

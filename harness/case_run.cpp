@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "conformance/machine_profile.hpp"
+#include "conformance/further_profiles.hpp"
 #include "harness/utf8_text.hpp"
 
 namespace qkcts {
@@ -137,7 +137,7 @@ std::string judging_profile(const GoldenCase& golden, const AdapterDescription& 
 }
 
 bool is_shipped_profile(const std::string& name, Format format) {
-  const std::vector<Profile> profiles = profiles_for(format);
+  const std::vector<Profile> profiles = selectable_profiles(format);
   return std::any_of(profiles.begin(), profiles.end(), [&](const Profile& profile) { return profile.name == name; });
 }
 

@@ -29,6 +29,10 @@ struct Adapter {
   AdapterDescription description;
 };
 
+CaseResult misdeed_of(const std::string& fault, const std::string& library) {
+  return Adapter(fault, library).run();
+}
+
 CaseResult misdeed(const std::string& fault, WorkerLimits limits = long_limits) {
   return Adapter(fault, "lying", limits).run();
 }
@@ -141,6 +145,43 @@ TEST(CaseRun, OutsideTheDeclarationIsUnsupportedAndNotRun) {
   EXPECT_EQ(result.verdict, Verdict::unsupported);
   EXPECT_EQ(result.detail, "k_len 2 is more than 1");
   EXPECT_EQ(result.calls, 0);
+}
+
+GoldenCase with_lse_in_base_two() {
+  GoldenCase golden = plain_golden_case();
+  golden.input.contract.terms.softmax.lse_base = QKCTS_BASE_TWO;
+  GoldenStage& lse = golden.stages[QKCTS_STAGE_LSE];
+  lse.values.hi.assign(lse.values.hi.size(), 1);  // log2 of two equal weights
+  lse.values.lo.assign(lse.values.lo.size(), 0);
+  lse.values.expected.assign(lse.values.expected.size(), encode(Format::binary32, 1));
+  return golden;
+}
+
+// The control of the two below: all but the clause is as the lying adapter computes it.
+TEST(CaseRun, ClauseThatIsClaimedAndNotImplementedFails) {
+  Adapter adapter("none", "lying_claim");
+  const CaseResult result = run_case(*adapter.runner, adapter.description, with_lse_in_base_two(), {});
+  EXPECT_EQ(result.verdict, Verdict::fail) << result.detail;
+  for (const StageResult& stage : result.stages)
+    EXPECT_EQ(stage.verdict, stage.stage == QKCTS_STAGE_LSE ? Verdict::fail : Verdict::pass);
+  EXPECT_EQ(adapter.run().verdict, Verdict::pass);
+}
+
+// It would crash if it were asked: a later clause is not sent to an adapter that does not name it.
+TEST(CaseRun, ClauseThatIsNotClaimedIsNeverSent) {
+  for (const char* library : {"lying", "lying_1_0"}) {
+    Adapter adapter("segfault", library);
+    const CaseResult result = run_case(*adapter.runner, adapter.description, with_lse_in_base_two(), {});
+    EXPECT_EQ(result.verdict, Verdict::unsupported);
+    EXPECT_EQ(result.detail, "softmax.lse_base = \"two\" (not declared in /supports)");
+    EXPECT_EQ(result.calls, 0);
+  }
+}
+
+TEST(CaseRun, AdapterBuiltForVersionOneZeroStillPasses) {
+  const CaseResult result = misdeed_of("none", "lying_1_0");
+  EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
+  EXPECT_EQ(misdeed_of("descriptor", "lying_1_0").verdict, Verdict::error_input_modified);
 }
 
 TEST(CaseRun, StagesNotDeclaredOrNotAskedForAreNoPass) {

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "conformance/tensor.hpp"
+#include "harness/usage_error.hpp"
 
 namespace qkcts {
 namespace {
@@ -58,17 +59,20 @@ ElementPlace place_from_text(qkcts_stage stage, const qkcts_shape& shape, std::s
   const std::string wanted = fmt::format("'{}' is no element of {} {}: give {} comma-separated indices", text,
                                          stage_name(stage), shape_text(extents), extents.size());
   std::int64_t flat = 0;
+  bool inside = true;
   const char* at = text.data();
   const char* const end = at + text.size();
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
     std::int64_t index = -1;
     const auto [next, error] = std::from_chars(at, end, index);
-    if (error != std::errc{} || index < 0 || index >= extents[axis]) throw InputError(wanted);
-    flat = flat * extents[axis] + index;
+    if (error != std::errc{} || index < 0) throw UsageError(wanted);
+    inside = inside && index < extents[axis];
+    if (inside) flat = flat * extents[axis] + index;
     at = next;
     const bool last = axis + 1 == extents.size();
-    if (last != (at == end) || (!last && *at++ != ',')) throw InputError(wanted);
+    if (last != (at == end) || (!last && *at++ != ',')) throw UsageError(wanted);
   }
+  if (!inside) throw InputError(wanted);
   const std::int64_t length = row_length(stage, shape);
   return {static_cast<std::uint32_t>(flat / length), static_cast<std::uint32_t>(flat % length)};
 }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/usage_error.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -28,9 +30,11 @@ TEST(Coordinates, TextReadsBackForEveryElement) {
 
 TEST(Coordinates, WhatNamesNoElementIsRefused) {
   for (const char* text :
-       {"", "0", "0,0,0", "0,0,0,8", "0,0,5,0", "-1,0,0,0", "0,0,0,0,0", "0,0,0,x", "0,0,0,0,", "0 0 0 0"}) {
-    EXPECT_THROW(place_from_text(QKCTS_STAGE_Q_NORM, shape, text), InputError) << text;
+       {"", "0", "0,0,0", "-1,0,0,0", "0,0,0,0,0", "0,0,0,x", "0,0,0,0,", "0 0 0 0", "0,0,5,x", "0,0,5,0,0"}) {
+    EXPECT_THROW(place_from_text(QKCTS_STAGE_Q_NORM, shape, text), UsageError) << text;
   }
+  for (const char* text : {"0,0,0,8", "0,0,5,0", "2,0,0,0"})
+    EXPECT_THROW(place_from_text(QKCTS_STAGE_Q_NORM, shape, text), InputError) << text;
 }
 
 }  // namespace

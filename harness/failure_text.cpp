@@ -48,9 +48,10 @@ std::string limit_text(const CaseResult& result, const StageResult& stage, const
   if (limit.limit.max_ratio) rule += fmt::format(" max_error_over_delta {}", *limit.limit.max_ratio);
   if (limit.limit.atol) rule += fmt::format(" atol {}", *limit.limit.atol);
   if (limit.limit.rtol) rule += fmt::format(" rtol {}", *limit.limit.rtol);
-  return fmt::format("OVER YOUR LIMIT  {}\n  limit of {}:{}\n  {}[{}]  {} elements exceed it; the worst:\n{}",
-                     result.slug, stage_name(stage.stage), rule, stage_name(stage.stage),
-                     coordinate_text(stage.stage, result.shape, limit.worst->place), limit.violations,
+  return fmt::format("OVER YOUR LIMIT  {}\n  limit of {}:{}\n  {}[{}]  {} it; the worst:\n{}", result.slug,
+                     stage_name(stage.stage), rule, stage_name(stage.stage),
+                     coordinate_text(stage.stage, result.shape, limit.worst->place),
+                     counted(limit.violations, "element exceeds", "elements exceed"),
                      element_lines(result, stage.stage, *limit.worst));
 }
 
@@ -64,7 +65,11 @@ std::string stage_lines(const CaseResult& result, const StageResult& stage) {
   const std::string_view name = stage_name(stage.stage);
   std::string text;
   if (!stage.detail.empty()) text += fmt::format("  {}: {}\n", name, stage.detail);
-  if (j.unwritten > 0) text += fmt::format("  {}: {} elements were never written\n", name, j.unwritten);
+  if (j.unwritten > 0) {
+    text += fmt::format("  {}: {} never written, the first is [{}]\n", name,
+                        counted(j.unwritten, "element was", "elements were"),
+                        coordinate_text(stage.stage, result.shape, *j.first_unwritten));
+  }
   if (j.counts.failed == 0) return text;
   const std::uint64_t all = j.counts.judged + j.counts.exact + j.counts.mistrusted + j.counts.hidden;
   return text +
@@ -84,7 +89,8 @@ std::string heading(const CaseResult& result, const StageResult& stage) {
 
 std::string commands(const RunRecord& record, const CaseResult& result, const StageResult& stage) {
   std::string text;
-  if (stage.judgement->counts.failed > 0 && stage.verdict == Verdict::fail) {
+  // Unwritten elements of rows that are not stored are counted, but cannot be explained.
+  if (stage.judgement->counts.failed > 0) {
     text = fmt::format("  explain: {}\n", explain_command(record, result, stage.stage, stage.judgement->worst->place));
   }
   return text + fmt::format("  again:   {}\n", rerun_command(record, result));
@@ -120,6 +126,7 @@ std::string rerun_command(const RunRecord& record, const CaseResult& result) {
   std::string command = fmt::format("qkcts run {} {} --case {}", shell_quoted(record.adapter.given),
                                     shell_quoted(record.corpus_path), result.slug);
   if (!record.profile_asked.empty()) command += " --profile " + record.profile_asked;
+  if (!record.stages_asked.empty()) command += " --stages " + record.stages_asked;
   if (record.repeat != 1) command += fmt::format(" --repeat {}", record.repeat);
   return command;
 }

@@ -161,14 +161,18 @@ Verdict stage_verdict(const StageJudgement& s) {
   return s.counts.domain > 0 ? Verdict::domain : Verdict::skipped;
 }
 
-std::uint64_t count_unwritten(std::span<const std::byte> got, std::size_t size, std::uint64_t poison) {
-  std::uint64_t unwritten = 0;
-  for (std::size_t i = 0; i < got.size() / size; ++i) unwritten += pattern_at(got, i, size) == poison ? 1 : 0;
-  return unwritten;
+void find_unwritten(StageJudgement& result, std::span<const std::byte> got, std::size_t size, std::uint64_t poison,
+                    std::size_t row_length) {
+  for (std::size_t i = 0; i < got.size() / size; ++i) {
+    if (pattern_at(got, i, size) != poison) continue;
+    if (result.unwritten++ == 0)
+      result.first_unwritten = {static_cast<std::uint32_t>(i / row_length), static_cast<std::uint32_t>(i % row_length)};
+  }
 }
 
 std::string_view clause_of(qkcts_stage stage, ElementRule rule, const RowContext& context) {
-  if (rule == ElementRule::hidden) return "QK-MASK-06";
+  const bool keys = stage == QKCTS_STAGE_K_NORM || stage == QKCTS_STAGE_K_ROPE;
+  if (rule == ElementRule::hidden) return keys ? "QK-HIDDEN-01" : "QK-MASK-06";
   if (rule != ElementRule::exact_clause) return stage_clause(stage);
   return stage == QKCTS_STAGE_PROBS && context.has_visible ? "QK-MASK-06" : "QK-EMPTY-01";
 }
@@ -237,7 +241,7 @@ StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::siz
   const auto size = static_cast<std::size_t>(parameters(format).bits / 8);
   const auto length = static_cast<std::size_t>(row_length(stage, golden.input.shape));
   StageJudgement result;
-  result.unwritten = count_unwritten(got, size, poison_pattern(format));
+  find_unwritten(result, got, size, poison_pattern(format), length);
   Tally tally(result, limit);
   for (std::size_t r = 0; r < stored.values.rows.size(); ++r) {
     const std::uint32_t row = stored.values.rows[r];

@@ -75,6 +75,7 @@ struct StageJudgement {
   Verdict verdict = Verdict::skipped;
   ElementCounts counts;
   std::uint64_t unwritten = 0;  // in the whole stage, stored rows or not
+  std::optional<ElementPlace> first_unwritten;
   double max_ulp = 0, p99_ulp = 0, mean_ulp = 0;
   double signed_mean_ulp = 0;
   double max_ratio = 0;

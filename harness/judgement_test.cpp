@@ -111,6 +111,26 @@ TEST(Judgement, DomainElementsAreCountedApartAndNeverJudged) {
   EXPECT_EQ(judge({domain, {1.0, 0.5f}}, {inf, 1.0}).verdict, Verdict::pass);
 }
 
+// Keys that no query sees, under hidden_values excluded: whatever the kernel makes of their NaN.
+TEST(Judgement, HiddenKeysAreFreeButWritten) {
+  const HandmadeElement hidden = {nan, 0, ElementRule::hidden};
+  for (const qkcts_stage stage : {QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE}) {
+    for (const double got : {nan, inf, 3.0}) {
+      const StageJudgement result = judge({hidden, {1.0, 0.5f}}, {got, 1.0}, stage);
+      EXPECT_EQ(result.verdict, Verdict::pass);
+      EXPECT_EQ(result.counts.hidden, 1u);
+    }
+    EXPECT_EQ(judge({hidden, {1.0, 0.5f}}, {nan, 2.0}, stage).verdict, Verdict::fail);
+    const GoldenCase golden = one_row_case(stage, Format::binary32, {hidden, {1.0, 0.5f}});
+    std::vector<std::byte> bytes = stage_bytes(Format::binary32, {1.0, 1.0});
+    const std::uint64_t poison = poison_pattern(Format::binary32);
+    std::memcpy(bytes.data(), &poison, 4);
+    const StageJudgement unwritten = judge_stage(golden, stage, 0, bytes);
+    EXPECT_EQ(unwritten.verdict, Verdict::error_unwritten);
+    EXPECT_EQ(unwritten.failures.at(0).clause, "QK-HIDDEN-01");
+  }
+}
+
 TEST(Judgement, HiddenPositionsOfScoresAreFree) {
   const HandmadeElement hidden = {3.0, 0, ElementRule::hidden};
   EXPECT_EQ(judge({hidden, {1.0, 0.5f}}, {nan, 1.0}, QKCTS_STAGE_SCORES).verdict, Verdict::pass);
@@ -148,6 +168,7 @@ TEST(Judgement, UnwrittenElementsHaveAVerdictOfTheirOwnInEveryFormat) {
     const StageJudgement result = judge_stage(golden, QKCTS_STAGE_OUTPUT, 0, bytes);
     EXPECT_EQ(result.verdict, Verdict::error_unwritten);
     EXPECT_EQ(result.unwritten, 1u);
+    EXPECT_EQ(result.first_unwritten->column, 1u);
     EXPECT_EQ(result.failures.at(0).place.column, 1u);
   }
 }

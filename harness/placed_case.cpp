@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t text_capacity = 1024;
 constexpr std::size_t descriptor_alignment = 16;
 
-// Room for the argument structs, at most 25 tensors with up to 8 axes each, and the JSON.
+// Room for the argument structs, at most 30 tensors with up to 8 axes each, and the JSON.
 std::size_t descriptor_bytes(const ExecutionRequest& request) {
   constexpr std::size_t tensors = input_count + QKCTS_STAGE_COUNT;
   return tensors * (sizeof(qkcts_tensor) + 2 * 8 * sizeof(std::int64_t)) + sizeof(qkcts_inputs) +
@@ -60,7 +60,14 @@ constexpr std::array<const qkcts_tensor * qkcts_inputs::*, input_count> input_fi
                                                                                         &qkcts_inputs::scale,
                                                                                         &qkcts_inputs::mask,
                                                                                         &qkcts_inputs::bias,
-                                                                                        &qkcts_inputs::kv_len};
+                                                                                        &qkcts_inputs::kv_len,
+                                                                                        &qkcts_inputs::alibi_slopes,
+                                                                                        &qkcts_inputs::sink,
+                                                                                        &qkcts_inputs::q_document_ids,
+                                                                                        &qkcts_inputs::k_document_ids,
+                                                                                        &qkcts_inputs::prefix_len};
+// An input that is missing above would be a null member pointer.
+static_assert(input_fields.back() == &qkcts_inputs::prefix_len && sizeof(qkcts_inputs) == 8 + 8 * input_count);
 
 void fill_with_poison(GuardedBuffer& buffer, Format format) {
   const std::uint64_t pattern = poison_pattern(format);

@@ -90,7 +90,10 @@ std::string stage_table(const RunRecord& record) {
            line.cases > 0 ? short_text(line.max_ulp) : "",
            line.cases > 0 ? short_text(line.max_ratio) : ""};
     if (limits) row.emplace_back(line.limits == 0 ? "" : line.limits_exceeded > 0 ? "over" : "within");
-    row.push_back(badge(line.verdict));
+    std::string verdicts = badge(line.verdict);
+    for (auto entry = line.verdicts.rbegin(); line.verdicts.size() > 1 && entry != line.verdicts.rend(); ++entry)
+      verdicts += fmt::format(" {} {}", entry->second, html_escaped(verdict_name(entry->first)));
+    row.push_back(verdicts);
   }
   return html_table("Results by contract and stage", columns, rows);
 }
@@ -259,7 +262,7 @@ std::string report_html(const RunRecord& record) {
       "grow with the "
       "square root.</p>\n{}</section>\n"
       "<section><h2>Nearest to the budget, or farthest beyond</h2>\n{}</section>\n"
-      "<section><h2>Cases</h2>\n<details><summary>All {} cases</summary>\n{}</details></section>\n"
+      "<section><h2>Cases</h2>\n<details><summary>All cases: {}</summary>\n{}</details></section>\n"
       "<section><h2>Contracts, clause by clause</h2>\n{}</section>\n"
       "<section><h2>Circumstances</h2>\n{}</section>\n</main>\n</body>\n</html>\n",
       title, html_style, head(record), failure_list(record), ratio_chart(record), stage_table(record),

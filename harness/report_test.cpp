@@ -42,6 +42,13 @@ TEST(FailureText, PassingAndNeutralCasesHaveNone) {
   for (const std::size_t index : {0, 5, 6}) EXPECT_EQ(failure_text(record, record.cases[index]), "");
 }
 
+TEST(FailureText, AgainNamesTheStagesThatWereAskedFor) {
+  RunRecord record = sample_record();
+  EXPECT_EQ(rerun_command(record, record.cases[1]).find("--stages"), std::string::npos);
+  record.stages_asked = "lse,output";
+  EXPECT_NE(rerun_command(record, record.cases[1]).find(" --stages lse,output"), std::string::npos);
+}
+
 TEST(FailureText, CrashKeepsTheLastWords) {
   const RunRecord record = sample_record();
   const std::string text = failure_text(record, record.cases[3]);
@@ -102,10 +109,33 @@ TEST(ReportText, FitsEightyColumns) {
   }
 }
 
+// One mistrusted case does not hide that the others passed.
+TEST(ReportText, RowsOfMixedCasesShowTheirCounts) {
+  RunRecord record = passing_record();
+  EXPECT_EQ(result_table(record).find("of these"), std::string::npos);
+  for (int i = 0; i < 2; ++i) record.cases.push_back(record.cases[0]);
+  record.cases.push_back(sample_record().cases[5]);
+  const std::string table = result_table(record);
+  EXPECT_NE(table.find("mistrusted\n  of these: 1 mistrusted, 3 pass\n"), std::string::npos) << table;
+  EXPECT_EQ(occurrences(table, "of these"), 1u) << table;  // the other stages passed in all of them
+  EXPECT_NE(report_html(record).find("1 mistrusted 3 pass"), std::string::npos);
+  // What was not run is no part of a row's verdict.
+  record.cases.pop_back();
+  record.cases.push_back(sample_record().cases[6]);
+  EXPECT_EQ(result_table(record).find("of these"), std::string::npos);
+}
+
+TEST(ReportText, OneIsNotMany) {
+  RunRecord record = sample_record();
+  EXPECT_NE(summary_text(record).find("7 cases:"), std::string::npos);
+  record.cases.resize(1);
+  EXPECT_NE(summary_text(record).find("1 case:"), std::string::npos);
+}
+
 TEST(ReportText, SaysHowItEnded) {
   EXPECT_NE(summary_text(sample_record()).find("  1 unsupported: k_len 2 is more than 1\n"), std::string::npos);
   RunRecord record = passing_record();
-  EXPECT_NE(summary_text(record).find("1 cases: 1 pass\nCONFORMING"), std::string::npos) << summary_text(record);
+  EXPECT_NE(summary_text(record).find("1 case: 1 pass\nCONFORMING"), std::string::npos) << summary_text(record);
   EXPECT_NE(summary_text(sample_record()).find("NOT CONFORMING"), std::string::npos);
   record.cases.push_back(sample_record().cases[2]);
   EXPECT_NE(summary_text(record).find("OVER YOUR OWN LIMITS, within every proven budget"), std::string::npos);

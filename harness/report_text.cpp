@@ -34,6 +34,22 @@ std::string reasons(const RunRecord& record) {
   return text;
 }
 
+// "  of these: 1 mistrusted, 13 pass", where the cases of a row came to different ends: the gravest hides none of them.
+std::string mixed_verdicts(const StageAggregate& line) {
+  if (line.verdicts.size() < 2) return {};
+  std::string text, row = "  of these:";
+  for (auto entry = line.verdicts.rbegin(); entry != line.verdicts.rend(); ++entry) {
+    const std::string part = fmt::format(" {} {}{}", entry->second, verdict_name(entry->first),
+                                         std::next(entry) == line.verdicts.rend() ? "" : ",");
+    if (row.size() + part.size() > 80) {
+      text += row + "\n";
+      row = "           ";
+    }
+    row += part;
+  }
+  return text + row + "\n";
+}
+
 }  // namespace
 
 std::string result_table(const RunRecord& record) {
@@ -54,7 +70,8 @@ std::string result_table(const RunRecord& record) {
     const bool judged = line.cases > 0;
     text += fmt::format("{:<{}} {:<7}{:>6}{:>9}{:>10}  {}{}\n", name, name_width, stage_name(line.stage),
                         judged ? std::to_string(line.cases) : "-", judged ? short_text(line.max_ulp) : "-",
-                        judged ? short_text(line.max_ratio) : "-", limit, verdict_name(line.verdict));
+                        judged ? short_text(line.max_ratio) : "-", limit, verdict_name(line.verdict)) +
+            mixed_verdicts(line);
   }
   return text + rule() +
          "err/D: |got - exact| / Delta, the proven budget of the profile; above 1 fails.\n"
@@ -63,7 +80,7 @@ std::string result_table(const RunRecord& record) {
 
 std::string summary_text(const RunRecord& record) {
   const RunSummary summary = summarise(record);
-  std::string text, line = fmt::format("{} cases:", record.cases.size());
+  std::string text, line = counted(record.cases.size(), "case", "cases") + (record.cases.empty() ? "" : ":");
   for (auto entry = summary.cases.rbegin(); entry != summary.cases.rend(); ++entry) {
     const bool last = std::next(entry) == summary.cases.rend();
     const std::string part = fmt::format(" {} {}{}", entry->second, verdict_name(entry->first), last ? "" : ",");
@@ -75,7 +92,8 @@ std::string summary_text(const RunRecord& record) {
   }
   text += line + "\n" + reasons(record);
   if (summary.limit_violations > 0) {
-    text += fmt::format("{} case stages are over your own limits.\n", summary.limit_violations);
+    text += counted(static_cast<std::uint64_t>(summary.limit_violations), "case stage is", "case stages are") +
+            " over your own limits.\n";
   }
   const int code = exit_code(record);
   switch (code) {

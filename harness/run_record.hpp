@@ -30,6 +30,7 @@ struct RunRecord {
   std::string unavailable;  // reason that probe() gave; empty if the adapter is usable
   std::string corpus_path, corpus_suite, corpus_digest, generator_version;
   std::string profile_asked;  // --profile, else empty
+  std::string stages_asked;   // --stages, comma-separated, else empty
   std::string limits_text;    // canonical JSON of --limits, else empty
   int repeat = 1;
   double timeout_seconds = 0;

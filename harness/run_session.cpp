@@ -16,7 +16,7 @@
 #include <fnmatch.h>
 
 #include "conformance/digest.hpp"
-#include "conformance/machine_profile.hpp"
+#include "conformance/further_profiles.hpp"
 #include "harness/adapter_error.hpp"
 #include "harness/failure_text.hpp"
 #include "harness/gtest_registration.hpp"
@@ -141,16 +141,20 @@ void require_profiles(const std::map<Format, std::set<std::string>>& held, const
     const std::string& name = description.profile.at(format);
     if (known(name, format)) continue;
     std::vector<std::string> names;
-    for (const Profile& profile : profiles_for(format)) names.push_back(profile.name);
+    for (const Profile& profile : selectable_profiles(format)) names.push_back(profile.name);
     throw AdapterError(fmt::format("{}: describe() names profile '{}' for {}, which does not exist; there are: {}",
                                    request.adapter.given, name, parameters(format).name, fmt::join(names, ", ")));
   }
   if (!request.options.profile || held.empty()) return;
+  std::set<std::string> judging;
   for (const auto& [format, names] : held) {
     if (known(*request.options.profile, format)) return;
+    judging.insert(names.begin(), names.end());
+    for (const Profile& profile : selectable_profiles(format)) judging.insert(profile.name);
   }
-  throw UsageError(fmt::format("--profile {}: no profile of that name judges the formats of these cases; there are: {}",
-                               *request.options.profile, fmt::join(shipped_profiles(), ", ")));
+  throw UsageError(
+      fmt::format("--profile {}: no profile of that name judges the formats of these cases; those that do: {}",
+                  *request.options.profile, fmt::join(judging, ", ")));
 }
 
 std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
@@ -158,7 +162,7 @@ std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector
   std::vector<StageTest> tests;
   std::map<Format, std::set<std::string>> held;
   for (const std::string& slug : slugs) {
-    const GoldenCase golden = corpus.read(slug);
+    const GoldenCase golden = corpus.outline(slug);
     held[golden.input.inputs.format].insert(golden.profiles.begin(), golden.profiles.end());
     for (const qkcts_stage stage : all_stages) {
       if (golden.stages[stage].present) tests.push_back({slug, stage});
@@ -166,6 +170,16 @@ std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector
   }
   require_profiles(held, request, description);
   return tests;
+}
+
+// Comma-separated, as --stages takes them; empty: all.
+std::string stages_text(StageSet stages) {
+  std::string text;
+  if (stages == ~StageSet{0}) return text;
+  for (const qkcts_stage stage : all_stages) {
+    if ((stages & bit(stage)) != 0) text += fmt::format("{}{}", text.empty() ? "" : ",", stage_name(stage));
+  }
+  return text;
 }
 
 RunRecord new_record(const RunRequest& request, const CorpusInfo& corpus) {
@@ -182,6 +196,7 @@ RunRecord new_record(const RunRequest& request, const CorpusInfo& corpus) {
   record.corpus_digest = corpus.digest;
   record.generator_version = corpus.generator_version;
   record.profile_asked = request.options.profile.value_or("");
+  record.stages_asked = stages_text(request.options.stages);
   record.limits_text = request.options.limits.text;
   record.repeat = request.options.repeat;
   record.timeout_seconds = static_cast<double>(request.limits.timeout.count()) / 1000;

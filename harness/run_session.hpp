@@ -4,11 +4,11 @@
 
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "harness/run_record.hpp"
+#include "harness/usage_error.hpp"
 
 namespace qkcts {
 
@@ -24,12 +24,6 @@ struct RunRequest {
   std::vector<std::string> gtest_arguments;
   std::vector<std::string> command;  // as typed, for the record
   std::string suite_version;
-};
-
-// An argument that does not fit the corpus. Exit code 2.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
 };
 
 // Called after every case, in the order in which they run.

@@ -32,6 +32,10 @@ std::string exact_text(StoredValue value) {
   return fmt::format("{:.19g}", static_cast<long double>(value.hi) + low);
 }
 
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
 std::string short_text(double value) {
   if (value == 0 || !std::isfinite(value)) return fmt::format("{}", value);
   const double magnitude = std::fabs(value);

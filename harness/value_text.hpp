@@ -22,4 +22,7 @@ std::string exact_text(StoredValue value);
 // At most three significant digits and at most seven characters: "0.412", "1.4e+05", "inf".
 std::string short_text(double value);
 
+// "1 case", "2 cases".
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many);
+
 }  // namespace qkcts

@@ -5,8 +5,10 @@
 
 namespace qkcts {
 
-ReferenceResult evaluate(const Case& c, const StageRows& rows) {
-  return refine(c, rows, RefinementLimits{});
+ReferenceResult evaluate(const Case& c, const StageRows& rows, Tier tier) {
+  RefinementLimits limits;
+  limits.tier = tier;
+  return refine(c, rows, limits);
 }
 
 }  // namespace qkcts

@@ -167,6 +167,71 @@ TEST(Attention, HeadsShareKeysInBlocks) {
       EXPECT_EQ(stage(result, QKCTS_STAGE_OUTPUT).hi[b * 6 + h], c.inputs.at(Input::v).value(b * 2 + h / 3));
 }
 
+TEST(Attention, HeadsShareKeysInTurn) {
+  SampleSpec spec;
+  spec.shape = {2, 6, 2, 1, 1, 2, 1};
+  const Case c = sample_case(shipped_contract("clause_heads_tile"), spec);
+  const ReferenceResult result = evaluate(c, every_row(c));
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t h = 0; h < 6; ++h)
+      EXPECT_EQ(stage(result, QKCTS_STAGE_OUTPUT).hi[b * 6 + h], c.inputs.at(Input::v).value(b * 2 + h % 2));
+}
+
+// Padding that holds NaN, infinities or the largest number: no stage but its own rows differs from zeros there.
+TEST(Attention, KeysThatNobodySeesMayHoldAnything) {
+  for (const Format format : {Format::binary64, Format::bfloat16}) {
+    SampleSpec spec;
+    spec.format = format;
+    spec.shape = {2, 4, 2, 3, 8, 8, 3};
+    Contract contract = shipped_contract("clause_hidden_excluded");
+    contract.terms.score.softcap = 3;
+    contract.terms.k_norm.axis = QKCTS_AXIS_FULL_WIDTH;
+    contract.terms.rope = {QKCTS_NORM_THEN_ROPE, 0, 0, 0, 1000};
+    contract.terms.softmax.hidden_values = QKCTS_HIDDEN_FINITE;
+    Case c = sample_case(contract, spec);
+    c.contract.terms.softmax.hidden_values = QKCTS_HIDDEN_EXCLUDED;
+    set_values(c, Input::kv_len, std::vector<double>{3, 5});
+    Case poisoned = c;
+    Tensor k = c.inputs.at(Input::k);
+    Tensor v = c.inputs.at(Input::v);
+    Tensor poisoned_k = k;
+    Tensor poisoned_v = v;
+    const double poison[] = {std::nan(""), std::numeric_limits<double>::infinity(), parameters(format).largest};
+    const auto hidden = [](std::size_t token) { return token % 8 >= (token / 16 == 0 ? 3u : 5u); };
+    for (const auto& [clean, wild] : {std::pair(&k, &poisoned_k), std::pair(&v, &poisoned_v)}) {
+      const auto width = static_cast<std::size_t>(clean->shape[3]);
+      for (std::size_t i = 0; i < clean->count(); ++i) {
+        if (!hidden(i / width)) continue;
+        clean->set_pattern(i, 0);
+        wild->set_pattern(i, encode(format, poison[i % 3]));
+      }
+    }
+    c.inputs.set(Input::k, k);
+    c.inputs.set(Input::v, v);
+    poisoned.inputs.set(Input::k, poisoned_k);
+    poisoned.inputs.set(Input::v, poisoned_v);
+    const ReferenceResult clean = evaluate(c, every_row(c));
+    const ReferenceResult wild = evaluate(poisoned, every_row(poisoned));
+    EXPECT_TRUE(same(clean, wild));
+    for (const qkcts_stage s : {QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE}) {
+      for (std::size_t i = 0; i < stage(wild, s).hi.size(); ++i) {
+        EXPECT_EQ(std::isnan(stage(wild, s).hi[i]), hidden(i / 8));
+        EXPECT_EQ(stage(wild, s).rule[i] == ElementRule::hidden, hidden(i / 8));
+      }
+    }
+    for (const qkcts_stage s : {QKCTS_STAGE_SCORES, QKCTS_STAGE_CAPPED})
+      for (std::size_t i = 0; i < stage(wild, s).hi.size(); ++i) {
+        const bool is_hidden = i % 8 >= (i / 96 == 0 ? 3u : 5u);
+        EXPECT_EQ(std::isnan(stage(wild, s).hi[i]), is_hidden);
+        EXPECT_EQ(stage(wild, s).rule[i] == ElementRule::hidden, is_hidden);
+      }
+    for (const qkcts_stage s : {QKCTS_STAGE_PROBS, QKCTS_STAGE_LSE, QKCTS_STAGE_OUTPUT})
+      for (const double x : stage(wild, s).hi) EXPECT_FALSE(std::isnan(x));
+    poisoned.contract.terms.softmax.hidden_values = QKCTS_HIDDEN_FINITE;
+    EXPECT_THROW(evaluate(poisoned, every_row(poisoned)), InputError);
+  }
+}
+
 // Number of visible keys of each of two queries over five keys.
 std::vector<int> visible_keys(std::uint32_t alignment) {
   Contract contract = shipped_contract("plain_sdpa");

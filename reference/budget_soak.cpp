@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "conformance/further_profiles.hpp"
 #include "reference/attention.hpp"
 #include "reference/sample_case.hpp"
 
@@ -89,11 +90,55 @@ void mutate(SoakRandom& random, std::uint32_t& field, int count) {
   }
 }
 
+// Clauses that most contracts leave at their defaults, each at random.
+void vary_rotation(SoakRandom& random, qkcts_contract& terms) {
+  qkcts_rotation& rotation = terms.rotation;
+  mutate<qkcts_rope_sense>(random, rotation.sense, 2);
+  mutate<qkcts_rope_angles>(random, rotation.angles, 2);
+  mutate<qkcts_rope_scaling>(random, rotation.scaling, 6);
+  if (terms.rope.pairing == QKCTS_INTERLEAVED) {
+    mutate<qkcts_rope_layout>(random, rotation.layout, 2);
+  }
+  rotation.factor = random.choose<double>(
+      {rotation.scaling == QKCTS_SCALING_PROPORTIONAL ? 0.3 : 2.7, rotation.factor > 0 ? rotation.factor : 0.5});
+  rotation.original_length = random.choose<double>({64, 1000});
+  rotation.low = random.choose<double>({1, 0.7});
+  rotation.high = random.choose<double>({4, 31.3});
+  rotation.attention_factor = random.choose<double>({0, 1.2079441541679836});
+  mutate<std::uint32_t>(random, rotation.untruncated, 2);
+}
+
+void vary_later_clauses(SoakRandom& random, qkcts_contract& terms) {
+  for (qkcts_norm_range* range : {&terms.q_range, &terms.k_range}) {
+    if (random.below(3) == 0) {
+      range->clip_before = random.choose<double>({0, 0.4, 1.25});
+      range->multiplier = random.choose<double>({0, 1.7, 0.3});
+      range->clip_after = random.choose<double>({0, 0.7, 2.5});
+    }
+  }
+  if (terms.rope.order != QKCTS_ROPE_NONE && random.below(2) == 0) {
+    vary_rotation(random, terms);
+  }
+  if (random.below(4) == 0) {
+    terms.score.scale_form = QKCTS_SCALE_LEARNED_SCALAR;
+    terms.logits.scale_axes = random.choose<qkcts_scale_axes>(2);
+    terms.logits.scale_exp_cap = random.choose<double>({0, 1.3});
+  }
+  mutate<qkcts_alibi>(random, terms.logits.alibi, 4);
+  mutate<qkcts_query_temperature>(random, terms.logits.query_temperature, 2);
+  terms.logits.query_alpha = 0.3;
+  terms.logits.query_period = 4;
+  mutate<qkcts_sink>(random, terms.softmax.sink, 3);
+  mutate<qkcts_base>(random, terms.softmax.base, 2);
+  mutate<qkcts_base>(random, terms.softmax.lse_base, 2);
+  mutate<qkcts_head_mapping>(random, terms.heads.mapping, 2);
+}
+
 }  // namespace
 
 std::vector<SoakProfile> soak_profiles(Format format) {
   std::vector<SoakProfile> profiles;
-  for (Profile& profile : profiles_for(format)) {
+  for (Profile& profile : selectable_profiles(format)) {
     profiles.push_back({std::move(profile), false, 0});
   }
   if (format == Format::binary32) {
@@ -121,7 +166,12 @@ std::vector<SoakProfile> soak_profiles(Format format) {
 
 LegalVariant random_variant(SoakRandom& random, const SoakProfile& profile) {
   LegalVariant v;
-  v.sum = random.choose<LegalVariant::Sum>(5);
+  v.sum = random.choose<LegalVariant::Sum>(6);
+  // Units of three generations, each with its own width and precision: docs/budgets.md, "Arithmetic".
+  v.matrix_products = random.choose<int>(profile.profile.name.ends_with("_hopper")   ? std::vector<int>{16}
+                                         : profile.profile.name.ends_with("_ampere") ? std::vector<int>{8, 16}
+                                                                                     : std::vector<int>{4, 8, 16});
+  v.matrix_fraction = v.matrix_products == 4 ? 23 : (v.matrix_products == 8 ? 24 : 25);
   v.variance = random.choose<LegalVariant::Variance>(4);
   v.root = random.choose<LegalVariant::Root>(3);
   v.association = random.choose<LegalVariant::Association>(3);
@@ -132,9 +182,16 @@ LegalVariant random_variant(SoakRandom& random, const SoakProfile& profile) {
   v.normalise = random.choose<LegalVariant::Normalise>(2);
   v.quotient = random.choose<LegalVariant::Quotient>(2);
   v.row_sum = random.choose<LegalVariant::RowSum>(2);
+  v.factor = random.choose<LegalVariant::Factor>(4);
+  v.frequency = random.choose<LegalVariant::Frequency>(4);
+  v.temperature = random.choose<LegalVariant::Temperature>(3);
+  v.biases = random.choose<LegalVariant::Biases>(4);
+  v.sink = random.choose<LegalVariant::Sink>(4);
   v.functions = random.choose<LegalVariant::Functions>(5);
   v.block = random.choose<int>({1, 2, 5, 16});
   v.lazy = random.below(2) == 0;
+  v.scaled_positions = random.below(2) == 0;
+  v.converts_by_quotient = random.below(2) == 0;
   v.store_weights = random.below(4) != 0;
   v.target = static_cast<std::uint32_t>(random.below(64));
   if (profile.eight_lanes) {
@@ -174,6 +231,7 @@ Contract random_contract(SoakRandom& random) {
     if (terms.score.bias_order == QKCTS_BIAS_NONE) {
       terms.score.softcap = random.choose<double>({0, 0.9, 30, 41.7});
     }
+    vary_later_clauses(random, terms);
     contract.name += "_varied";
     if (contract_fault(terms).empty()) {
       return contract;
@@ -205,7 +263,7 @@ std::string SoakTally::text() const {
 }
 
 void soak_one(const Case& c, std::string_view family, int variants, SoakRandom& random, SoakTally& tally,
-              const SoakFault& fault) {
+              const SoakFault& fault, TermSet terms) {
   ReferenceResult truth;
   try {
     truth = evaluate(c, every_row(c));
@@ -215,7 +273,7 @@ void soak_one(const Case& c, std::string_view family, int variants, SoakRandom& 
   }
   const Case wrong = with_fault(c, fault);
   for (const SoakProfile& profile : soak_profiles(c.inputs.format)) {
-    const auto budgets = stage_budgets(c, truth.exact, every_row(c), profile.profile);
+    const auto budgets = stage_budgets(c, truth.exact, every_row(c), profile.profile, terms);
     for (int k = 0; k < variants; ++k) {
       const LegalVariant variant = random_variant(random, profile);
       const StageValues got = run_legal_variant(wrong, truth.exact, profile.profile, variant);

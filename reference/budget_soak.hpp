@@ -68,8 +68,9 @@ struct SoakFault {
 };
 
 // Judges `variants` implementations of the case by every profile of its format.
+// `terms` are those that the budgets count.
 void soak_one(const Case& c, std::string_view family, int variants, SoakRandom& random, SoakTally& tally,
-              const SoakFault& fault = {});
+              const SoakFault& fault = {}, TermSet terms = all_budget_terms);
 
 // `cases` random cases of random contracts.
 void soak(std::uint64_t seed, int cases, int variants, SoakTally& tally);

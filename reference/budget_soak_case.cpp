@@ -145,6 +145,50 @@ void fill_values(Case& c, SoakFamily family, Random& random) {
   });
 }
 
+// Positions of computed angles are numbers, not rows of a table; a third of the cases goes far.
+void fill_positions(Case& c, Random& random) {
+  const int bits = random.bits() % 3 == 0 ? 14 : 8;
+  for (const Input input : {Input::q_position_ids, Input::k_position_ids}) {
+    if (!c.inputs.has(input) || c.inputs.has(Input::cos)) {
+      continue;
+    }
+    Tensor tensor = c.inputs.at(input);
+    for (std::size_t i = 0; i < tensor.count(); ++i) {
+      tensor.set_pattern(i, random.bits() >> (64 - bits));
+    }
+    c.inputs.set(input, std::move(tensor));
+  }
+}
+
+// Sinks beside the scores of the family: among them, far above and far below.
+void fill_sink(Case& c, SoakFamily family, Random& random) {
+  if (!c.inputs.has(Input::sink)) {
+    return;
+  }
+  // What a contract without norms makes of query 0 and key 0; a norm or a cap leaves scores of ordinary size.
+  const qkcts_contract& terms = c.contract.terms;
+  double first = 0;
+  if (terms.q_norm.applied + terms.k_norm.applied == 0 && terms.score.softcap == 0) {
+    for (std::int64_t d = 0; d < c.shape.head_dim; ++d) {
+      const auto lane = static_cast<std::size_t>(d);
+      first += c.inputs.at(Input::q).value(lane) * c.inputs.at(Input::k).value(lane);
+    }
+    first /= std::sqrt(static_cast<double>(c.shape.head_dim));
+  }
+  const bool large = family == SoakFamily::large_scores || family == SoakFamily::falling;
+  fill(c, Input::sink, [&](std::size_t) {
+    const double middle = large ? first : 0;
+    switch (random.bits() % 3) {
+      case 0:
+        return middle + random.normal();
+      case 1:
+        return middle + 8 * random.normal();
+      default:
+        return middle + (random.sign() > 0 ? 1 : -1) * 20 * random.unit();
+    }
+  });
+}
+
 }  // namespace
 
 std::string_view soak_family_name(SoakFamily family) {
@@ -166,6 +210,8 @@ Case soak_case(const Contract& contract, Format format, SoakFamily family, const
   Random random(seed * 977 + static_cast<std::uint64_t>(family));
   fill_operands(c, family, random);
   fill_values(c, family, random);
+  fill_positions(c, random);
+  fill_sink(c, family, random);
   // A third of the cases with gains near 0, where underflow and cancellation in 1 + w show.
   for (const Input gain : {Input::q_gain, Input::k_gain}) {
     if (c.inputs.has(gain) && family == SoakFamily::storage_bound) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/case_values.hpp"
 
+#include <cmath>
+
 namespace qkcts {
 namespace {
 
@@ -12,6 +14,18 @@ std::vector<std::uint32_t> positions_of(const CaseInputs& inputs, Input input) {
   std::vector<std::uint32_t> positions;
   for (const double id : values_of(inputs, input)) positions.push_back(static_cast<std::uint32_t>(id));
   return positions;
+}
+
+// [B, Lk]: true where no query of the batch entry sees the key.
+std::vector<bool> unseen_keys(const Case& c, const Visibility& visibility) {
+  const qkcts_shape& shape = c.shape;
+  std::vector<bool> unseen(static_cast<std::size_t>(shape.batch * shape.k_len), true);
+  for (std::int64_t b = 0; b < shape.batch; ++b)
+    for (std::int64_t h = 0; h < shape.q_heads; ++h)
+      for (std::int64_t qq = 0; qq < shape.q_len; ++qq)
+        for (std::int64_t key = 0; key < shape.k_len; ++key)
+          if (visibility.visible(b, h, qq, key)) unseen[static_cast<std::size_t>(b * shape.k_len + key)] = false;
+  return unseen;
 }
 
 }  // namespace
@@ -63,6 +77,7 @@ CaseValues::CaseValues(const Case& c)
     : input(c), terms(c.contract.terms), shape(c.shape), stages(stages_of(c.contract.terms)) {
   const CaseInputs& inputs = c.inputs;
   q = {terms.q_norm,
+       terms.q_range,
        shape.batch,
        shape.q_heads,
        shape.q_len,
@@ -72,6 +87,7 @@ CaseValues::CaseValues(const Case& c)
        values_of(inputs, Input::q_bias),
        positions_of(inputs, Input::q_position_ids)};
   k = {terms.k_norm,
+       terms.k_range,
        shape.batch,
        shape.kv_heads,
        shape.k_len,
@@ -83,12 +99,33 @@ CaseValues::CaseValues(const Case& c)
   v = values_of(inputs, Input::v);
   cos = values_of(inputs, Input::cos);
   sin = values_of(inputs, Input::sin);
-  if (inputs.has(Input::scale)) learned_scale = inputs.at(Input::scale).value(0);
+  if (terms.rope.order != QKCTS_ROPE_NONE && terms.rotation.angles == QKCTS_ANGLES_COMPUTED)
+    frequencies.emplace(terms.rope, terms.rotation, shape.head_dim);
+  scale_ = values_of(inputs, Input::scale);
+  slopes_ = values_of(inputs, Input::alibi_slopes);
+  sinks_ = values_of(inputs, Input::sink);
   if (inputs.has(Input::bias)) {
     bias_ = values_of(inputs, Input::bias);
     bias_batch_ = inputs.at(Input::bias).shape[0];
     bias_heads_ = inputs.at(Input::bias).shape[1];
   }
+  const Visibility visibility(c);
+  for (std::int64_t b = 0; b < shape.batch && has_linear_bias(); ++b) offsets_.push_back(visibility.offset(b));
+  if (terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) excluded_ = unseen_keys(c, visibility);
+}
+
+std::int64_t CaseValues::query_periods(std::int64_t b, std::int64_t qq) const {
+  const qkcts_logits& logits = terms.logits;
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE) return 0;
+  const std::int64_t position = q.position[static_cast<std::size_t>(b * shape.q_len + qq)];
+  return (position + static_cast<std::int64_t>(logits.query_shift)) / static_cast<std::int64_t>(logits.query_period);
+}
+
+LinearBias CaseValues::linear_bias(std::int64_t b, std::int64_t h, std::int64_t qq, std::int64_t kk) const {
+  const double slope = slopes_[static_cast<std::size_t>(h)];
+  if (terms.logits.alibi == QKCTS_ALIBI_LAST_KEY) return {slope, static_cast<double>(kk - (shape.k_len - 1))};
+  const auto distance = static_cast<double>(kk - (qq + offsets_[static_cast<std::size_t>(b)]));
+  return {slope, terms.logits.alibi == QKCTS_ALIBI_SYMMETRIC ? -std::fabs(distance) : distance};
 }
 
 double CaseValues::bias(std::int64_t b, std::int64_t h, std::int64_t qq, std::int64_t kk) const {

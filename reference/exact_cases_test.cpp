@@ -175,6 +175,31 @@ TEST(ExactCases, CentredEntryExactlyZero) {
   EXPECT_EQ(only(c, QKCTS_STAGE_Q_NORM, 1).value, 0.0);
 }
 
+// The clamped vector has the offset form: (1/sqrt 2)(1, 1) is cut to 1/2, so <q^, k^> = 1/2 sqrt 2 times the other
+// side.
+TEST(ExactCases, ScoreOfAClampedVectorOnATie) {
+  Case c = small_case("l2", Format::binary32, 1, 2, 1 + 3 * 0x1p-24);
+  c.contract.terms.q_range.clip_after = c.contract.terms.k_range.clip_after = 0.5;
+  set(c, Input::q, {1, 1});
+  set(c, Input::k, {1, 1});
+  const Element s = only(c, QKCTS_STAGE_SCORES);
+  EXPECT_EQ(s.hi, 0.5 * (1 + 3 * 0x1p-24));  // (1/2)^2 + (1/2)^2
+  EXPECT_EQ(s.value, 0.5 * (1 + 0x1p-22));
+  c.contract.terms.q_range.clip_after = 0;  // (1/sqrt 2)(1/2) twice: no tie
+  EXPECT_EQ(only(c, QKCTS_STAGE_SCORES).rule, ElementRule::budget);
+}
+
+// A lane that is exactly c or beyond it, and one that is a root: their sum is decided.
+TEST(ExactCases, CancelledScoreOfAClampedVector) {
+  Case c = small_case("l2", Format::binary32, 1, 3, 1.0);
+  c.contract.terms.q_range.clip_after = 0.5;
+  set(c, Input::q, {1, 1, 0.25});  // the first two are cut to 1/2
+  set(c, Input::k, {1, -1, 0});
+  EXPECT_EQ(only(c, QKCTS_STAGE_SCORES).hi, 0.0);
+  set(c, Input::q, {2, 1, 0.25});  // 1 / norm is below 1/2
+  EXPECT_NE(only(c, QKCTS_STAGE_SCORES).hi, 0.0);
+}
+
 // q k = 1 + 2^-11 + 2^-24 is a tie of binary32; a second key, e^-20000 below, lifts lse by 2^-28854 of it.
 TEST(ExactCases, LseJustAboveATie) {
   Case c = small_case("plain", Format::binary32, 2, 1, 1.0);

@@ -5,6 +5,7 @@
 
 #include "reference/legal_variant_attention.hpp"
 #include "reference/legal_variant_operand.hpp"
+#include "reference/legal_variant_score.hpp"
 
 namespace qkcts {
 namespace {
@@ -13,9 +14,14 @@ template <typename T>
 class LegalPipeline {
  public:
   LegalPipeline(const Case& c, const ExactStages& exact, const Profile& profile, const LegalVariant& variant)
-      : case_(c), exact_(exact), variant_(variant), machine_(profile, variant_), terms_(c.contract.terms) {
+      : case_(c),
+        exact_(exact),
+        variant_(variant),
+        machine_(profile, variant_),
+        score_(c, machine_, variant_),
+        terms_(c.contract.terms) {
     if (terms_.score.softcap > 0 || terms_.score.bias_order != QKCTS_BIAS_NONE ||
-        variant_.scale == LegalVariant::Scale::divide) {
+        terms_.logits.alibi != QKCTS_ALIBI_NONE || variant_.scale == LegalVariant::Scale::divide) {
       folds_base_ = false;
       if (variant_.base == LegalVariant::Base::two_folded) {
         variant_.base = LegalVariant::Base::two_scaled;
@@ -28,15 +34,16 @@ class LegalPipeline {
     using Side = LegalOperand<T>;
     Side q_side(case_, machine_,
                 {Input::q, Input::q_gain, Input::q_bias, Input::q_position_ids, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE,
-                 s.q_heads, s.q_len, terms_.q_norm});
+                 s.q_heads, s.q_len, terms_.q_norm, terms_.q_range});
     Side k_side(case_, machine_,
                 {Input::k, Input::k_gain, Input::k_bias, Input::k_position_ids, QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE,
-                 s.kv_heads, s.k_len, terms_.k_norm});
+                 s.kv_heads, s.k_len, terms_.k_norm, terms_.k_range});
     q_ = q_side.run(out_);
     k_ = k_side.run(out_);
     for (const double value : case_.inputs.at(Input::v).values()) {
       v_.push_back(machine_.read(value));
     }
+    zeros_.assign(static_cast<std::size_t>(s.v_head_dim), T(0));
     const Visibility visibility(case_);
     for (std::int64_t b = 0; b < s.batch; ++b) {
       for (std::int64_t h = 0; h < s.q_heads; ++h) {
@@ -49,92 +56,6 @@ class LegalPipeline {
   }
 
  private:
-  // tau as a constant of the accumulator format, times `factor` (log2 e where it is folded).
-  T tau() const {
-    const qkcts_score& score = terms_.score;
-    T value = T(0);
-    switch (score.scale_form) {
-      case QKCTS_SCALE_INV_SQRT_HEAD_DIM:
-        value = inverse_root(static_cast<T>(case_.shape.head_dim));
-        break;
-      case QKCTS_SCALE_INV_SQRT_SCALAR:
-        value = inverse_root(static_cast<T>(score.scale_value));
-        break;
-      case QKCTS_SCALE_CONSTANT:
-        value = static_cast<T>(score.scale_value);
-        break;
-      default:
-        value = machine_.read(case_.inputs.at(Input::scale).value(0));
-    }
-    return value;
-  }
-
-  T inverse_root(T x) const {
-    return variant_.root == LegalVariant::Root::reciprocal_root ? machine_.rsqrt(x)
-                                                                : machine_.div(T(1), machine_.sqrt(x));
-  }
-
-  T temperature() const { return static_cast<T>(terms_.score.temperature > 0 ? terms_.score.temperature : 1); }
-
-  // Dot product with the scale where the variant puts it; `factor` is 1 or log2 e.
-  T scaled_dot(const T* q, const T* k, T factor) const {
-    const auto n = static_cast<std::size_t>(case_.shape.head_dim);
-    T scale = tau();
-    if (temperature() != T(1)) {
-      scale = machine_.quotient(scale, temperature());
-    }
-    if (factor != T(1)) {
-      scale = machine_.mul(scale, factor);
-    }
-    std::vector<T> left(q, q + n), right(k, k + n);
-    switch (variant_.scale) {
-      case LegalVariant::Scale::into_q:
-        for (T& x : left) {
-          x = machine_.mul(x, scale);
-        }
-        return machine_.dot(left.data(), right.data(), n);
-      case LegalVariant::Scale::into_both: {
-        if (scale < T(0)) {
-          break;
-        }
-        const T root = machine_.sqrt(scale);
-        for (T& x : left) {
-          x = machine_.mul(x, root);
-        }
-        for (T& x : right) {
-          x = machine_.mul(x, root);
-        }
-        return machine_.dot(left.data(), right.data(), n);
-      }
-      case LegalVariant::Scale::divide: {
-        if (terms_.score.scale_form != QKCTS_SCALE_INV_SQRT_HEAD_DIM) {
-          break;
-        }
-        const T dot = machine_.dot(left.data(), right.data(), n);
-        const T s = machine_.quotient(dot, machine_.sqrt(static_cast<T>(n)));
-        return temperature() != T(1) ? machine_.quotient(s, temperature()) : s;
-      }
-      default:
-        break;
-    }
-    return machine_.mul(machine_.dot(left.data(), right.data(), n), scale);
-  }
-
-  T capped(T s, T bias) const {
-    const bool has_bias = terms_.score.bias_order != QKCTS_BIAS_NONE;
-    if (terms_.score.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP) {
-      s = machine_.add(s, bias);
-    }
-    if (terms_.score.softcap > 0) {
-      const T c = static_cast<T>(terms_.score.softcap);
-      s = machine_.mul(machine_.tanh(machine_.quotient(s, c)), c);
-    }
-    if (has_bias && terms_.score.bias_order == QKCTS_BIAS_AFTER_SOFTCAP) {
-      s = machine_.add(s, bias);
-    }
-    return s;
-  }
-
   T bias_at(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t key) const {
     if (terms_.score.bias_order == QKCTS_BIAS_NONE) {
       return T(0);
@@ -146,13 +67,32 @@ class LegalPipeline {
         bias.value(static_cast<std::size_t>(((bb * bias.shape[1] + hh) * bias.shape[2] + t) * bias.shape[3] + key)));
   }
 
+  T slope(std::int64_t h) const {
+    return terms_.logits.alibi == QKCTS_ALIBI_NONE
+               ? T(0)
+               : machine_.read(case_.inputs.at(Input::alibi_slopes).value(static_cast<std::size_t>(h)));
+  }
+
+  std::int64_t distance(std::int64_t query, std::int64_t key) const {
+    if (terms_.logits.alibi == QKCTS_ALIBI_LAST_KEY) {
+      return key - (case_.shape.k_len - 1);
+    }
+    return terms_.logits.alibi == QKCTS_ALIBI_SYMMETRIC ? -std::abs(key - query) : key - query;
+  }
+
+  double position(std::int64_t b, std::int64_t t) const {
+    return case_.inputs.has(Input::q_position_ids)
+               ? case_.inputs.at(Input::q_position_ids).value(static_cast<std::size_t>(b * case_.shape.q_len + t))
+               : 0;
+  }
+
   void row(std::int64_t b, std::int64_t h, std::int64_t t, const Visibility& visibility) {
     const qkcts_shape& s = case_.shape;
-    const std::int64_t kv = h / (s.q_heads / s.kv_heads);
+    const std::int64_t kv = kv_head_of(terms_, s, h);
     const T* q = q_.data() + ((b * s.q_heads + h) * s.q_len + t) * s.head_dim;
     const auto row_index = static_cast<std::size_t>((b * s.q_heads + h) * s.q_len + t);
     const bool folds = folds_base_ && variant_.base == LegalVariant::Base::two_folded;
-    const T log2_e = static_cast<T>(1.44269504088896340735992468100189214L);
+    const T other_base = other_base_factor<T>(terms_);
     std::vector<std::int64_t> visible;
     std::vector<T> softmax_scores;
     std::vector<const T*> values;
@@ -161,27 +101,37 @@ class LegalPipeline {
     const auto target = static_cast<std::size_t>(variant_.target % static_cast<std::uint32_t>(s.v_head_dim));
     for (std::int64_t key = 0; key < s.k_len; ++key) {
       const T* k = k_.data() + ((b * s.kv_heads + kv) * s.k_len + key) * s.head_dim;
-      const T score = scaled_dot(q, k, T(1));
+      const T score = score_.scaled_dot(q, k, h, position(b, t), T(1));
       const bool seen = visibility.visible(b, h, t, key);
-      const T after = seen ? capped(score, bias_at(b, h, t, key)) : T(0);
+      const std::int64_t far = distance(t + visibility.offset(b), key);
+      const T after = seen ? score_.capped(score, bias_at(b, h, t, key), slope(h), far) : T(0);
       observe(QKCTS_STAGE_SCORES, score);
       observe(QKCTS_STAGE_CAPPED, after);
       observe(QKCTS_STAGE_MASKED, seen ? after : -std::numeric_limits<T>::infinity());
       const T* v = v_.data() + ((b * s.kv_heads + kv) * s.k_len + key) * s.v_head_dim;
       if (seen) {
         visible.push_back(key);
-        softmax_scores.push_back(folds ? scaled_dot(q, k, log2_e) : after);
+        softmax_scores.push_back(folds ? score_.scaled_dot(q, k, h, position(b, t), other_base) : after);
         values.push_back(v);
         directions.push_back(static_cast<double>(v[target]) >= o[target] ? 1 : -1);
       }
     }
-    finish_row(visible, std::move(softmax_scores), std::move(values), std::move(directions), b, kv);
+    T sink = T(0);
+    if (terms_.softmax.sink != QKCTS_SINK_NONE) {
+      sink = machine_.read(case_.inputs.at(Input::sink).value(static_cast<std::size_t>(h)));
+    }
+    if (terms_.softmax.sink == QKCTS_SINK_COLUMN) {
+      softmax_scores.push_back(folds ? machine_.mul(sink, other_base) : sink);
+      values.push_back(zeros_.data());
+      directions.push_back(o[target] <= 0 ? 1 : -1);
+    }
+    finish_row(visible, std::move(softmax_scores), std::move(values), std::move(directions), b, kv, sink);
   }
 
   void finish_row(std::vector<std::int64_t> visible, std::vector<T> scores, std::vector<const T*> values,
-                  std::vector<int> directions, std::int64_t b, std::int64_t kv) {
+                  std::vector<int> directions, std::int64_t b, std::int64_t kv, T sink) {
     const qkcts_shape& s = case_.shape;
-    const bool empty = visible.empty();
+    const bool empty = scores.empty();
     if (empty && terms_.mask.empty_row != QKCTS_EMPTY_UNIFORM) {
       const T value = terms_.mask.empty_row == QKCTS_EMPTY_NAN ? std::numeric_limits<T>::quiet_NaN() : T(0);
       for (std::int64_t key = 0; key < s.k_len; ++key) {
@@ -199,7 +149,7 @@ class LegalPipeline {
       values.push_back(v_.data() + ((b * s.kv_heads + kv) * s.k_len + key) * s.v_head_dim);
       directions.push_back(1);
     }
-    LegalRow<T> softmax(machine_, std::move(scores), std::move(values), static_cast<std::size_t>(s.v_head_dim),
+    LegalRow<T> softmax(machine_, terms_, std::move(scores), std::move(values), static_cast<std::size_t>(s.v_head_dim),
                         std::move(directions));
     softmax.run();
     std::size_t next = 0;
@@ -207,10 +157,38 @@ class LegalPipeline {
       const bool seen = next < visible.size() && visible[next] == key;
       observe(QKCTS_STAGE_PROBS, seen ? softmax.probabilities()[next++] : T(0));
     }
-    observe(QKCTS_STAGE_LSE, empty ? -std::numeric_limits<T>::infinity() : softmax.lse());
+    observe(QKCTS_STAGE_LSE, empty ? -std::numeric_limits<T>::infinity() : softmax.returned_lse());
+    const bool scaled = terms_.softmax.sink == QKCTS_SINK_POST_SCALE && !empty;
     for (const T value : softmax.output()) {
-      observe(QKCTS_STAGE_OUTPUT, value);
+      observe(QKCTS_STAGE_OUTPUT, scaled ? scaled_by_sink(value, sink, softmax.lse()) : value);
     }
+  }
+
+  // e^x as the variant forms exponents.
+  T sink_exp(T a, T b) const {
+    const T log2_e = static_cast<T>(1.44269504088896340735992468100189214L);
+    switch (variant_.base) {
+      case LegalVariant::Base::natural:
+        return machine_.exp(machine_.sub(a, b), 1);
+      case LegalVariant::Base::two_scaled:
+        return machine_.exp2(machine_.sub(machine_.mul(a, log2_e), machine_.mul(b, log2_e)), 1);
+      case LegalVariant::Base::two_contracted:
+        return machine_.exp2(machine_.fma(a, log2_e, -machine_.mul(b, log2_e)), -1);
+      default:
+        return machine_.exp2(machine_.mul(machine_.sub(a, b), log2_e), -1);
+    }
+  }
+
+  T scaled_by_sink(T value, T sink, T lse) const {
+    if (variant_.sink == LegalVariant::Sink::ratio) {
+      const T e = sink_exp(lse, sink);
+      if (std::isfinite(e)) {
+        return machine_.mul(value, machine_.quotient(e, machine_.add(T(1), e)));
+      }
+    }
+    const T divisor = machine_.add(T(1), sink_exp(sink, lse));
+    return variant_.sink == LegalVariant::Sink::quotient ? machine_.quotient(value, divisor)
+                                                         : machine_.mul(value, machine_.div(T(1), divisor));
   }
 
   void observe(qkcts_stage stage, T value) {
@@ -223,9 +201,10 @@ class LegalPipeline {
   const ExactStages& exact_;
   LegalVariant variant_;
   LegalMachine<T> machine_;
+  LegalScore<T> score_;
   const qkcts_contract& terms_;
   bool folds_base_ = true;
-  std::vector<T> q_, k_, v_;
+  std::vector<T> q_, k_, v_, zeros_;
   StageValues out_;
 };
 
@@ -242,11 +221,14 @@ StageValues run_legal_variant(const Case& c, const ExactStages& exact, const Pro
 std::string LegalVariant::text() const {
   return fmt::format(
       "sum={} variance={} root={} association={} scale={} base={} softmax={} order={} normalise={} quotient={} "
-      "row_sum={} functions={} block={} lazy={} store={} target={}",
+      "row_sum={} factor={} frequency={} temperature={} biases={} sink={} functions={} block={} lazy={} "
+      "scaled_positions={} converts_by_quotient={} store={} target={} matrix={},{}",
       static_cast<int>(sum), static_cast<int>(variance), static_cast<int>(root), static_cast<int>(association),
       static_cast<int>(scale), static_cast<int>(base), static_cast<int>(softmax), static_cast<int>(order),
-      static_cast<int>(normalise), static_cast<int>(quotient), static_cast<int>(row_sum), static_cast<int>(functions),
-      block, lazy, store_weights, target);
+      static_cast<int>(normalise), static_cast<int>(quotient), static_cast<int>(row_sum), static_cast<int>(factor),
+      static_cast<int>(frequency), static_cast<int>(temperature), static_cast<int>(biases), static_cast<int>(sink),
+      static_cast<int>(functions), block, lazy, scaled_positions, converts_by_quotient, store_weights, target,
+      matrix_products, matrix_fraction);
 }
 
 }  // namespace qkcts

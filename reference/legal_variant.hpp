@@ -14,12 +14,14 @@
 namespace qkcts {
 
 struct LegalVariant {
-  enum class Sum : std::uint8_t { sequential, reversed, pairwise, lanes8, fused } sum = Sum::sequential;
+  // `matrix`: products of operands in the storage format by a matrix unit, where the profile grants one.
+  enum class Sum : std::uint8_t { sequential, reversed, pairwise, lanes8, fused, matrix } sum = Sum::sequential;
   enum class Variance : std::uint8_t { two_pass, welford, chan, one_pass } variance = Variance::two_pass;
   enum class Root : std::uint8_t { reciprocal_root, divide, reciprocal } root = Root::reciprocal_root;
   enum class Association : std::uint8_t { root_first, gain_first, gain_and_root } association = Association::root_first;
   enum class Scale : std::uint8_t { after, into_q, into_both, divide } scale = Scale::after;
-  // Exponents: e; 2 of a difference; 2 of a difference of scaled numbers; the same contracted; log2 e in the scale.
+  // Exponents, for weights e^x: e; 2 of a difference; 2 of a difference of scaled numbers; the same contracted; log2 e
+  // in the scale. For weights 2^x the two bases change places.
   enum class Base : std::uint8_t {
     natural,
     two_difference,
@@ -32,12 +34,25 @@ struct LegalVariant {
   enum class Normalise : std::uint8_t { last, first } normalise = Normalise::last;
   enum class Quotient : std::uint8_t { division, reciprocal } quotient = Quotient::division;
   enum class RowSum : std::uint8_t { unstored, stored } row_sum = RowSum::unstored;
+  // Where the constant factor of a norm comes in; how frequencies of computed angles are formed; where the factor by
+  // position stands; in which order score, tensor bias and linear bias are added.
+  enum class Factor : std::uint8_t { last, with_gain, with_root, with_input } factor = Factor::last;
+  enum class Frequency : std::uint8_t { power, reciprocal, exponential, exponential2 } frequency = Frequency::power;
+  enum class Temperature : std::uint8_t { on_score, with_scale, on_query } temperature = Temperature::on_score;
+  enum class Biases : std::uint8_t { tensor_first, linear_first, together, fused } biases = Biases::tensor_first;
+  // A sink of its own column beside the maximum or left out of it; one that scales the output by 1/(1 + e^x), as a
+  // quotient, or by e^-x / (1 + e^-x).
+  enum class Sink : std::uint8_t { key, apart, quotient, ratio } sink = Sink::key;
   // Sign of the errors of functions; `towards`: those of exp by the sign of v_j - o of one output element.
   enum class Functions : std::uint8_t { exact, high, low, mixed, towards } functions = Functions::exact;
-  int block = 16;             // of online and split forms
-  bool lazy = false;          // keep the running shift while the maximum rises by less than the profile's slack
-  bool store_weights = true;  // where the profile allows it
-  std::uint32_t target = 0;   // output column for Functions::towards
+  int block = 16;           // of online and split forms
+  int matrix_products = 4;  // K and F of the matrix unit: products added at once, fraction bits kept of each
+  int matrix_fraction = 23;
+  bool lazy = false;                  // keep the running shift while the maximum rises by less than the profile's slack
+  bool scaled_positions = false;      // linear scaling of angles divides the position
+  bool converts_by_quotient = false;  // a log-sum-exp to another base
+  bool store_weights = true;          // where the profile allows it
+  std::uint32_t target = 0;           // output column for Functions::towards
 
   std::string text() const;
 };

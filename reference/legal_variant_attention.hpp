@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "reference/legal_variant_machine.hpp"
+#include "reference/legal_variant_score.hpp"
 
 namespace qkcts {
 
@@ -24,15 +26,23 @@ class LegalRow {
   using Base = LegalVariant::Base;
   using Softmax = LegalVariant::Softmax;
 
-  // `scores` as the softmax sees them (times log2 e where the variant folds it in), `v` one pointer per key.
-  // `directions`: sign of the error of exp for each key.
-  LegalRow(const LegalMachine<T>& machine, std::vector<T> scores, std::vector<const T*> v, std::size_t length,
-           std::vector<int> directions)
-      : m_(machine), s_(std::move(scores)), v_(std::move(v)), length_(length), directions_(std::move(directions)) {}
+  // `scores` as the softmax sees them (in the other base where the variant folds it in), `v` one pointer per key.
+  // `directions`: sign of the error of exp for each key. A sink of its own column is the last of the keys.
+  LegalRow(const LegalMachine<T>& machine, const qkcts_contract& terms, std::vector<T> scores, std::vector<const T*> v,
+           std::size_t length, std::vector<int> directions)
+      : m_(machine),
+        softmax_(terms.softmax),
+        convert_(other_base_factor<T>(terms)),
+        s_(std::move(scores)),
+        v_(std::move(v)),
+        length_(length),
+        directions_(std::move(directions)) {}
 
   void run() {
     const LegalVariant& variant = m_.variant();
-    std::vector<std::size_t> order(s_.size());
+    sink_apart_ = softmax_.sink == QKCTS_SINK_COLUMN && s_.size() > 1 && variant.sink == LegalVariant::Sink::apart &&
+                  variant.softmax != Softmax::split_lse;
+    std::vector<std::size_t> order(s_.size() - (sink_apart_ ? 1 : 0));
     for (std::size_t i = 0; i < order.size(); ++i) {
       order[i] = variant.order == LegalVariant::Order::ascending ? i : order.size() - 1 - i;
     }
@@ -54,26 +64,50 @@ class LegalRow {
 
   const std::vector<T>& output() const { return output_; }
   const std::vector<T>& probabilities() const { return probabilities_; }
+  // In the base of the contract's weights, and in that of its log-sum-exp.
   T lse() const { return lse_; }
+  T returned_lse() const {
+    if (softmax_.base == softmax_.lse_base) {
+      return lse_;
+    }
+    if (folded_lse_) {
+      return *folded_lse_;
+    }
+    return m_.variant().converts_by_quotient ? m_.quotient(lse_, back()) : m_.mul(lse_, convert_);
+  }
 
  private:
-  static T log2_e() { return static_cast<T>(1.44269504088896340735992468100189214L); }
-  static T ln_2() { return static_cast<T>(0.693147180559945309417232121458176568L); }
+  bool base_two() const { return softmax_.base == QKCTS_BASE_TWO; }
+  // From the other base back to that of the contract.
+  T back() const {
+    return static_cast<T>(base_two() ? 1.44269504088896340735992468100189214L
+                                     : 0.693147180559945309417232121458176568L);
+  }
+  // Exponential and logarithm in the base of the contract, and in the other one.
+  T own_exp(T x, int direction) const { return base_two() ? m_.exp2(x, direction) : m_.exp(x, direction); }
+  T other_exp(T x, int direction) const { return base_two() ? m_.exp(x, direction) : m_.exp2(x, direction); }
+  T own_log(T x) const { return base_two() ? m_.log2(x) : m_.log(x); }
+  T other_log(T x) const { return base_two() ? m_.log(x) : m_.log2(x); }
 
-  // e^(a - b) as the variant forms it. `direction` is the sign of the function's error.
+  // e^(a - b), or 2^(a - b), as the variant forms it. `direction` is the sign of the function's error.
   T weight(T a, T b, int direction) const {
     switch (m_.variant().base) {
       case Base::natural:
-        return m_.exp(m_.sub(a, b), direction);
+        return own_exp(m_.sub(a, b), direction);
       case Base::two_difference:
-        return m_.exp2(m_.mul(m_.sub(a, b), log2_e()), direction);
+        return other_exp(m_.mul(m_.sub(a, b), convert_), direction);
       case Base::two_scaled:
-        return m_.exp2(m_.sub(m_.mul(a, log2_e()), m_.mul(b, log2_e())), direction);
+        return other_exp(m_.sub(m_.mul(a, convert_), m_.mul(b, convert_)), direction);
       case Base::two_contracted:
-        return m_.exp2(m_.fma(a, log2_e(), -m_.mul(b, log2_e())), direction);
+        return other_exp(m_.fma(a, convert_, -m_.mul(b, convert_)), direction);
       default:
-        return m_.exp2(m_.sub(a, b), direction);
+        return other_exp(m_.sub(a, b), direction);
     }
+  }
+
+  // The row sum with a sink that is left out of the maximum.
+  T closed(T sum, T shift) const {
+    return sink_apart_ ? m_.add(sum, weight(s_.back(), shift, directions_.back())) : sum;
   }
 
   T stored(T weight) const {
@@ -92,7 +126,7 @@ class LegalRow {
       for (std::size_t i = 0; i < keys.size(); ++i) {
         column[i] = v_[keys[i]][d];
       }
-      values[d] = m_.dot(weights.data(), column.data(), keys.size());
+      values[d] = m_.product(weights.data(), column.data(), keys.size());
     }
     return values;
   }
@@ -110,6 +144,9 @@ class LegalRow {
       weights.push_back(w);
     }
     part.sum = m_.sum(sums);
+    if (whole(keys)) {
+      part.sum = closed(part.sum, part.shift);
+    }
     for (T& w : weights) {
       w = stored(m_.variant().normalise == LegalVariant::Normalise::first && whole(keys) ? m_.quotient(w, part.sum)
                                                                                          : w);
@@ -119,15 +156,15 @@ class LegalRow {
   }
 
   bool whole(const std::vector<std::size_t>& keys) const {
-    return m_.variant().softmax == Softmax::offline && keys.size() == s_.size();
+    return m_.variant().softmax == Softmax::offline && keys.size() + (sink_apart_ ? 1 : 0) == s_.size();
   }
 
   LegalPart<T> online(const std::vector<std::size_t>& keys, std::size_t block) const {
     LegalPart<T> part;
     part.values.assign(length_, T(0));
-    const T slack = m_.variant().lazy ? static_cast<T>(m_.profile().shift_slack * 0.999) *
-                                            (m_.variant().base == Base::two_folded ? log2_e() : T(1))
-                                      : T(0);
+    // The slack of the profile is a natural logarithm; scores are in base 2 in one of two cases.
+    const bool in_two = base_two() != (m_.variant().base == Base::two_folded);
+    const T slack = m_.variant().lazy ? static_cast<T>(m_.profile().shift_slack * (in_two ? 1.442 : 0.999)) : T(0);
     for (std::size_t first = 0; first < keys.size(); first += block) {
       const std::size_t last = std::min(keys.size(), first + block);
       T maximum = first == 0 ? s_[keys[0]] : part.shift;
@@ -176,14 +213,12 @@ class LegalRow {
     return whole;
   }
 
-  // Natural log-sum-exp of a part: its shift leaves base 2 by a product with ln 2.
+  // Log-sum-exp of a part in the base of the contract: a folded shift leaves the other base by a product.
   T lse_of(const LegalPart<T>& part) const {
-    switch (m_.variant().base) {
-      case Base::two_folded:
-        return m_.mul(m_.add(part.shift, m_.log2(part.sum)), ln_2());
-      default:
-        return m_.add(part.shift, m_.log(part.sum));
+    if (m_.variant().base == Base::two_folded) {
+      return m_.mul(m_.add(part.shift, other_log(part.sum)), back());
     }
+    return m_.add(part.shift, own_log(part.sum));
   }
 
   // Every part is normalised and stored with its log-sum-exp; weights are e^(L_i - L).
@@ -195,14 +230,14 @@ class LegalRow {
       lse.push_back(lse_of(part));
     }
     const T top = *std::max_element(lse.begin(), lse.end());
-    const bool base_two = m_.variant().base != Base::natural;
+    const bool other = m_.variant().base != Base::natural;
     const auto merge_weight = [&](T a, T b, int direction) {
-      return base_two ? m_.exp2(m_.fma(a, log2_e(), -m_.mul(b, log2_e())), direction) : m_.exp(m_.sub(a, b), direction);
+      return other ? other_exp(m_.fma(a, convert_, -m_.mul(b, convert_)), direction) : own_exp(m_.sub(a, b), direction);
     };
     for (const T l : lse) {
       scales.push_back(merge_weight(l, top, 1));
     }
-    lse_ = m_.add(top, m_.log(m_.sum(scales)));
+    lse_ = m_.add(top, own_log(m_.sum(scales)));
     output_.assign(length_, T(0));
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const T scale = merge_weight(lse[i], lse_, -1);
@@ -210,13 +245,16 @@ class LegalRow {
         output_[d] = m_.add(output_[d], m_.mul(scale, m_.quotient(parts[i].values[d], parts[i].sum)));
       }
     }
-    const T shift = m_.variant().base == Base::two_folded ? m_.mul(lse_, log2_e()) : lse_;
+    const T shift = m_.variant().base == Base::two_folded ? m_.mul(lse_, convert_) : lse_;
     for (std::size_t j = 0; j < s_.size(); ++j) {
       probabilities_.push_back(weight(s_[j], shift, directions_[j]));
     }
   }
 
-  void finish(const LegalPart<T>& part) {
+  void finish(LegalPart<T> part) {
+    if (m_.variant().softmax != Softmax::offline) {
+      part.sum = closed(part.sum, part.shift);
+    }
     for (std::size_t d = 0; d < length_; ++d) {
       const bool done =
           m_.variant().normalise == LegalVariant::Normalise::first && m_.variant().softmax == Softmax::offline;
@@ -228,15 +266,22 @@ class LegalRow {
           m_.quotient(m_.variant().row_sum == LegalVariant::RowSum::stored ? stored(w) : w, part.sum));
     }
     lse_ = lse_of(part);
+    if (m_.variant().base == Base::two_folded) {
+      folded_lse_ = m_.add(part.shift, other_log(part.sum));
+    }
   }
 
   const LegalMachine<T>& m_;
+  const qkcts_softmax& softmax_;
+  T convert_;  // to the other base
   std::vector<T> s_;
   std::vector<const T*> v_;
   std::size_t length_;
   std::vector<int> directions_;
   std::vector<T> output_, probabilities_;
   T lse_ = T(0);
+  std::optional<T> folded_lse_;  // in the other base, where it was formed there
+  bool sink_apart_ = false;
 };
 
 }  // namespace qkcts

@@ -2,6 +2,7 @@
 // The arithmetic of a profile: one rounding per operation, flushing where it flushes, functions off by K ulp.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -37,8 +38,14 @@ class LegalMachine {
   T tanh(T a) const { return off(std::tanh(wide(a)), profile_.k_tanh, sign()); }
   T log(T a) const { return off(std::log(wide(a)), profile_.k_log, sign()); }
   T log2(T a) const { return off(std::log2(wide(a)), profile_.k_log, sign()); }
+  T pow(T a, T b) const { return off(std::pow(wide(a), wide(b)), profile_.k_pow, sign()); }
+  T cos(T a) const { return off(std::cos(wide(a)), profile_.k_cos, sign()); }
+  T sin(T a) const { return off(std::sin(wide(a)), profile_.k_cos, sign()); }
   T exp(T a, int direction) const { return off(std::exp(wide(a)), profile_.k_exp, sign(direction)); }
   T exp2(T a, int direction) const { return off(std::exp2(wide(a)), profile_.k_exp, sign(direction)); }
+
+  // A number of the contract in the accumulator format.
+  T constant(double x) const { return read(x); }
 
   // a / b as the variant divides.
   T quotient(T a, T b) const {
@@ -55,6 +62,8 @@ class LegalMachine {
 
   T sum(std::vector<T> terms) const { return sum_range(terms.data(), terms.size()); }
   T dot(const T* a, const T* b, std::size_t n) const;
+  // The same for the two products of attention, which a matrix unit may form.
+  T product(const T* a, const T* b, std::size_t n) const;
 
   const Profile& profile() const { return profile_; }
   const LegalVariant& variant() const { return variant_; }
@@ -92,6 +101,8 @@ class LegalMachine {
   }
 
   T sum_range(const T* terms, std::size_t n) const;
+  bool storable(const T* x, std::size_t n) const;
+  T matrix_block(T accumulator, const T* a, const T* b, std::size_t n) const;
 
   const Profile& profile_;
   const LegalVariant& variant_;
@@ -149,6 +160,57 @@ T LegalMachine<T>::dot(const T* a, const T* b, std::size_t n) const {
     products[i] = mul(a[i], b[i]);
   }
   return sum_range(products.data(), n);
+}
+
+template <typename T>
+bool LegalMachine<T>::storable(const T* x, std::size_t n) const {
+  return std::all_of(x, x + n, [&](T value) {
+    const auto wanted = static_cast<double>(value);
+    return decode(profile_.storage, encode(profile_.storage, wanted)) == wanted;
+  });
+}
+
+// Exact products and the accumulator, aligned to the largest exponent (of a product: the sum of its factors'), cut off
+// after F fraction bits, added exactly and rounded toward zero: docs/budgets.md, "Arithmetic".
+template <typename T>
+T LegalMachine<T>::matrix_block(T accumulator, const T* a, const T* b, std::size_t n) const {
+  constexpr int lowest = -4000;
+  const auto exponent = [](double x) { return x == 0 ? lowest : std::ilogb(x); };
+  int top = exponent(static_cast<double>(accumulator));
+  for (std::size_t i = 0; i < n; ++i) {
+    if (a[i] != T(0) && b[i] != T(0)) {
+      top = std::max(top, exponent(static_cast<double>(a[i])) + exponent(static_cast<double>(b[i])));
+    }
+  }
+  if (top == lowest) {
+    return T(0);
+  }
+  const int last = top - variant_.matrix_fraction;
+  const auto cut = [&](double x) { return std::trunc(std::ldexp(x, -last)); };
+  double sum = cut(static_cast<double>(accumulator));
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += cut(static_cast<double>(a[i]) * static_cast<double>(b[i]));
+  }
+  const double exact = std::ldexp(sum, last);
+  T rounded = static_cast<T>(exact);
+  if (std::fabs(static_cast<double>(rounded)) > std::fabs(exact)) {
+    rounded = std::nextafter(rounded, T(0));
+  }
+  return flush(rounded);
+}
+
+template <typename T>
+T LegalMachine<T>::product(const T* a, const T* b, std::size_t n) const {
+  const bool unit = variant_.sum == LegalVariant::Sum::matrix && profile_.product_growth > 1;
+  if (!unit || !storable(a, n) || !storable(b, n)) {
+    return dot(a, b, n);
+  }
+  T accumulator = T(0);
+  const auto width = static_cast<std::size_t>(variant_.matrix_products);
+  for (std::size_t first = 0; first < n; first += width) {
+    accumulator = matrix_block(accumulator, a + first, b + first, std::min(width, n - first));
+  }
+  return accumulator;
 }
 
 }  // namespace qkcts

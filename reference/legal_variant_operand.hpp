@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "reference/legal_variant_angle.hpp"
 #include "reference/legal_variant_machine.hpp"
 
 namespace qkcts {
@@ -17,6 +18,7 @@ class LegalOperand {
     qkcts_stage norm_stage, rope_stage;
     std::int64_t heads, length;
     const qkcts_norm& norm;
+    const qkcts_norm_range& range;
   };
 
   LegalOperand(const Case& c, const LegalMachine<T>& machine, const Settings& settings)
@@ -30,8 +32,8 @@ class LegalOperand {
       rotate(x);
       observe(x, s_.rope_stage, out);
     }
-    if (s_.norm.applied != 0) {
-      normalise(x);
+    if (transforms(s_.norm, s_.range)) {
+      transform(x);
       observe(x, s_.norm_stage, out);
     }
     if (rope.order == QKCTS_NORM_THEN_ROPE) {
@@ -57,33 +59,74 @@ class LegalOperand {
     }
   }
 
+  // Clamps and constant factor, around a norm or without one.
+  void transform(std::vector<T>& x) const {
+    clamp(x, s_.range.clip_before);
+    if (s_.norm.applied != 0) {
+      normalise(x);
+    } else if (scaled()) {
+      for (T& value : x) {
+        value = m_.mul(value, factor());
+      }
+    }
+    clamp(x, s_.range.clip_after);
+  }
+
+  void clamp(std::vector<T>& x, double bound) const {
+    if (bound > 0) {
+      const T c = m_.constant(bound);
+      for (T& value : x) {
+        value = std::min(std::max(value, -c), c);
+      }
+    }
+  }
+
+  bool scaled() const { return s_.range.multiplier != 0 && s_.range.multiplier != 1; }
+  T factor() const { return m_.constant(s_.range.multiplier); }
+
   void rotate(std::vector<T>& x) const {
-    const qkcts_rope& rope = case_.contract.terms.rope;
-    const std::vector<T> cos = read(Input::cos);
-    const std::vector<T> sin = read(Input::sin);
+    const qkcts_contract& terms = case_.contract.terms;
+    const qkcts_rope& rope = terms.rope;
+    const bool computed = terms.rotation.angles == QKCTS_ANGLES_COMPUTED;
+    const std::vector<T> cos = computed ? std::vector<T>{} : read(Input::cos);
+    const std::vector<T> sin = computed ? std::vector<T>{} : read(Input::sin);
     const Tensor& ids = case_.inputs.at(s_.positions);
     const std::int64_t pairs = (rope.rotated == 0 ? head_dim_ : static_cast<std::int64_t>(rope.rotated)) / 2;
     const std::int64_t first = rope.span == QKCTS_SPAN_LAST ? head_dim_ - 2 * pairs : 0;
+    const LegalAngles<T> angles(m_, rope, terms.rotation, 2 * pairs);
+    std::vector<T> span(static_cast<std::size_t>(2 * pairs));
     for (std::int64_t row = 0; row < case_.shape.batch * s_.heads * s_.length; ++row) {
       const std::int64_t b = row / (s_.heads * s_.length);
       const std::int64_t t = row % s_.length;
       const auto position = static_cast<std::int64_t>(ids.value(static_cast<std::size_t>(b * s_.length + t)));
+      T* lanes = x.data() + row * head_dim_ + first;
       for (std::int64_t i = 0; i < pairs; ++i) {
         const bool interleaved = rope.pairing == QKCTS_INTERLEAVED;
-        T& a = x[static_cast<std::size_t>(row * head_dim_ + first + (interleaved ? 2 * i : i))];
-        T& z = x[static_cast<std::size_t>(row * head_dim_ + first + (interleaved ? 2 * i + 1 : i + pairs))];
-        const T c = cos[static_cast<std::size_t>(position * pairs + i)];
-        const T s = sin[static_cast<std::size_t>(position * pairs + i)];
-        const T old_a = a;
-        const T old_z = z;
-        if (m_.variant().sum == LegalVariant::Sum::fused) {
-          a = m_.fma(old_a, c, -m_.mul(old_z, s));
-          z = m_.fma(old_z, c, m_.mul(old_a, s));
+        const std::int64_t a = interleaved ? 2 * i : i;
+        const std::int64_t z = interleaved ? 2 * i + 1 : i + pairs;
+        std::pair<T, T> wave;
+        if (computed) {
+          wave = angles.wave(position, i);
         } else {
-          a = m_.sub(m_.mul(old_a, c), m_.mul(old_z, s));
-          z = m_.add(m_.mul(old_z, c), m_.mul(old_a, s));
+          const auto at = static_cast<std::size_t>(position * pairs + i);
+          wave = {cos[at], sin[at]};
         }
+        const T s = terms.rotation.sense == QKCTS_SENSE_NEGATIVE ? -wave.second : wave.second;
+        const bool apart = terms.rotation.layout == QKCTS_LAYOUT_DEINTERLEAVED;
+        turn(lanes[a], lanes[z], wave.first, s, span[static_cast<std::size_t>(apart ? i : a)],
+             span[static_cast<std::size_t>(apart ? i + pairs : z)]);
       }
+      std::copy(span.begin(), span.end(), lanes);
+    }
+  }
+
+  void turn(T a, T z, T c, T s, T& turned_a, T& turned_z) const {
+    if (m_.variant().sum == LegalVariant::Sum::fused) {
+      turned_a = m_.fma(a, c, -m_.mul(z, s));
+      turned_z = m_.fma(z, c, m_.mul(a, s));
+    } else {
+      turned_a = m_.sub(m_.mul(a, c), m_.mul(z, s));
+      turned_z = m_.add(m_.mul(z, c), m_.mul(a, s));
     }
   }
 
@@ -231,28 +274,47 @@ class LegalOperand {
     for (std::size_t i = 0; i < places.size(); ++i) {
       const std::int64_t h = first_head + static_cast<std::int64_t>(i) / head_dim_;
       const std::int64_t lane = static_cast<std::int64_t>(i) % head_dim_;
-      const T c = s_.norm.center != 0 ? m_.sub(values[i], moment.mean) : values[i];
+      T c = s_.norm.center != 0 ? m_.sub(values[i], moment.mean) : values[i];
       T y = T(0);
+      // The constant factor with one of the others; a bias comes before it.
+      using Factor = LegalVariant::Factor;
+      Factor place = scaled() ? m_.variant().factor : Factor::with_input;
+      if (!bias.empty() || (place == Factor::with_gain && gain.empty())) {
+        place = Factor::last;
+      }
+      T root = d;
+      const bool multiplies = inverse || (scaled() && place == Factor::with_root);
+      if (scaled() && place == Factor::with_input) {
+        c = m_.mul(c, factor());
+      } else if (scaled() && place == Factor::with_root) {
+        root = inverse ? m_.mul(d, factor()) : m_.div(factor(), d);
+      }
       if (gain.empty()) {
-        y = inverse ? m_.mul(c, d) : m_.div(c, d);
+        y = multiplies ? m_.mul(c, root) : m_.div(c, root);
       } else {
         T g = parameter(gain, s_.norm.gain_axes, head_dim_, h, lane);
         if (s_.norm.gain == QKCTS_GAIN_ONE_PLUS_W) {
           g = m_.add(T(1), g);
         }
+        if (scaled() && place == Factor::with_gain) {
+          g = m_.mul(g, factor());
+        }
         switch (m_.variant().association) {
           case LegalVariant::Association::gain_first:
-            y = inverse ? m_.mul(m_.mul(c, g), d) : m_.div(m_.mul(c, g), d);
+            y = multiplies ? m_.mul(m_.mul(c, g), root) : m_.div(m_.mul(c, g), root);
             break;
           case LegalVariant::Association::gain_and_root:
-            y = m_.mul(c, inverse ? m_.mul(d, g) : m_.div(g, d));
+            y = m_.mul(c, multiplies ? m_.mul(root, g) : m_.div(g, root));
             break;
           default:
-            y = m_.mul(inverse ? m_.mul(c, d) : m_.div(c, d), g);
+            y = m_.mul(multiplies ? m_.mul(c, root) : m_.div(c, root), g);
         }
       }
       if (!bias.empty()) {
         y = m_.add(y, parameter(bias, s_.norm.bias_axes, head_dim_, h, lane));
+      }
+      if (scaled() && place == Factor::last) {
+        y = m_.mul(y, factor());
       }
       x[places[i]] = y;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalization over the reals: c = x - mean or x, t = sum c^2 (or its mean), d = root(t, eps), y = gain c/d + bias.
+// Normalization over the reals: c = x - mean or x, t = sum c^2 (or its mean), d = root(t, eps), y = gain c/d + bias;
+// around it a clamp before, a constant factor and a clamp after, which also stand where no norm is applied.
 //
 // Written once for any number type that encloses or equals a real number: the refinement loop uses enclosures, the
 // exact-case rules use rationals (all but the root).
@@ -90,6 +91,20 @@ bool normalise(std::vector<Enclosure<Digits>>& x, const SideValues& side, std::i
     x[i] /= d;
     if (!parameters.offset.empty()) x[i] += parameters.offset[i];
   }
+  return true;
+}
+
+// In place: everything that the stages q_norm and k_norm stand for.
+template <unsigned Digits>
+bool transform(std::vector<Enclosure<Digits>>& x, const SideValues& side, std::int64_t group) {
+  const qkcts_norm_range& range = side.range;
+  if (range.clip_before != 0)
+    for (Enclosure<Digits>& entry : x) clamp(entry, range.clip_before);
+  if (side.norm.applied != 0 && !normalise(x, side, group)) return false;
+  if (range.multiplier != 0 && range.multiplier != 1)
+    for (Enclosure<Digits>& entry : x) entry *= Enclosure<Digits>(range.multiplier);
+  if (range.clip_after != 0)
+    for (Enclosure<Digits>& entry : x) clamp(entry, range.clip_after);
   return true;
 }
 

@@ -24,11 +24,20 @@ int compare_root(const Rational& p, const Rational& a, const Rational& q) {
   return sign_p < 0 || q.sign() < 0 ? -larger : larger;
 }
 
-struct Quotient {  // y = numerator / (sqrt(radicand) + addend) + offset
-  Rational numerator, offset, radicand, addend;
+// y = numerator / (sqrt(radicand) + addend) + offset, clamped to [-bound, bound] unless bound is 0.
+struct Quotient {
+  Rational numerator, offset, radicand, addend, bound;
 
-  // Sign of y - t.
+  // Sign of y - t. The clamped number is never formed: beyond the bounds t alone decides.
   int against(const Rational& t) const {
+    if (bound.sign() == 0) return unclamped(t);
+    if (t > bound || t < Rational(-bound)) return -t.sign();
+    if (t == bound) return std::min(unclamped(t), 0);
+    if (t == Rational(-bound)) return std::max(unclamped(t), 0);
+    return unclamped(t);
+  }
+
+  int unclamped(const Rational& t) const {
     const Rational p = offset - t;  // numerator + p (sqrt(radicand) + addend)
     return compare_root(p, radicand, Rational(-(numerator + p * addend)));
   }
@@ -41,6 +50,11 @@ struct Lanes {
 
 Rational exact(double x) {
   return Rational(x);
+}
+
+Rational cut(const Rational& x, const Rational& c) {
+  const Rational size = x.sign() < 0 ? Rational(-x) : x;
+  return size > c ? Rational(c * Rational(x.sign())) : x;
 }
 
 std::size_t parameter_index(std::uint32_t axes, std::size_t head, std::size_t lane, std::size_t width) {
@@ -105,6 +119,7 @@ std::vector<Quotient> twin(const Case& c, qkcts_stage stage) {
   const bool query = stage == QKCTS_STAGE_Q_NORM || stage == QKCTS_STAGE_Q_ROPE;
   const bool is_norm = stage == QKCTS_STAGE_Q_NORM || stage == QKCTS_STAGE_K_NORM;
   const qkcts_norm& norm = query ? c.contract.terms.q_norm : c.contract.terms.k_norm;
+  const qkcts_norm_range& range = query ? c.contract.terms.q_range : c.contract.terms.k_range;
   const std::uint32_t order = c.contract.terms.rope.order;
   const Tensor& x = c.inputs.at(query ? Input::q : Input::k);
   const auto heads = static_cast<std::size_t>(x.shape[1]);
@@ -128,12 +143,18 @@ std::vector<Quotient> twin(const Case& c, qkcts_stage stage) {
           turn(lanes.offset, c, width, id);
         };
         if (order == QKCTS_ROPE_THEN_NORM) rotate();
-        if (norm.applied != 0 && !(order == QKCTS_ROPE_THEN_NORM && !is_norm))
-          divide(lanes, norm, c.inputs, query, first, width);
+        const bool transforms = !(order == QKCTS_ROPE_THEN_NORM && !is_norm);
+        if (transforms && range.clip_before != 0)
+          for (Rational& entry : lanes.numerator) entry = cut(entry, exact(range.clip_before));
+        if (transforms && norm.applied != 0) divide(lanes, norm, c.inputs, query, first, width);
+        if (transforms && range.multiplier != 0)
+          for (std::size_t i = 0; i < lanes.numerator.size(); ++i)
+            lanes.numerator[i] *= exact(range.multiplier), lanes.offset[i] *= exact(range.multiplier);
+        const Rational bound = transforms ? exact(range.clip_after) : Rational(0);
         if (order == QKCTS_NORM_THEN_ROPE && !is_norm) rotate();
         for (std::size_t i = 0; i < lanes.numerator.size(); ++i)
           result[((b * heads + first + i / width) * length + t) * width + i % width] = {
-              lanes.numerator[i], lanes.offset[i], lanes.radicand, lanes.addend};
+              lanes.numerator[i], lanes.offset[i], lanes.radicand, lanes.addend, bound};
       }
     }
   }
@@ -220,6 +241,73 @@ TEST(Norm, EveryKindRootAxisGainAndOrderAgainstExactRationals) {
       const Case c = norm_case(i, 31 - i, order, spec);
       EXPECT_EQ(wrong_elements(c, evaluate(c, every_row(c))), 0u) << c.slug << " order " << order;
     }
+  }
+}
+
+// Clamps and a factor around every norm, and where there is none. (A rotation after clip_after is no quotient any more;
+// that is the slow twin's.)
+Case ranged_case(unsigned i, std::uint32_t order, const SampleSpec& spec) {
+  Contract contract = norm_case(i, 31 - i, order, spec).contract;
+  contract.terms.q_range = {0.75, 1.3, order == QKCTS_NORM_THEN_ROPE ? 0.0 : 0.9};
+  contract.terms.k_range = {i % 2 == 0 ? 0.0 : 1.5, 0.7, order == QKCTS_NORM_THEN_ROPE ? 0.0 : 0.625};
+  if (i % 5 == 0 && order != QKCTS_ROPE_THEN_NORM) contract.terms.k_norm = qkcts_norm{};
+  return sample_case(contract, spec);
+}
+
+TEST(Norm, ClampsAndFactorsAgainstExactRationals) {
+  constexpr Format formats[] = {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16};
+  constexpr SampleValues values[] = {SampleValues::full, SampleValues::tiny, SampleValues::coarse};
+  for (unsigned i = 0; i < 32; ++i) {
+    for (const std::uint32_t order : {QKCTS_ROPE_NONE, QKCTS_NORM_THEN_ROPE, QKCTS_ROPE_THEN_NORM}) {
+      SampleSpec spec;
+      spec.format = formats[(i + order) % 4];
+      spec.values = values[(i / 4 + order) % 3];
+      spec.seed = i + 100 * order;
+      spec.shape = {1, 2, 2, 2, 3, 6, 1};
+      const Case c = ranged_case(i, order, spec);
+      EXPECT_EQ(wrong_elements(c, evaluate(c, every_row(c))), 0u) << c.slug << " order " << order;
+    }
+  }
+}
+
+TEST(Norm, TheTwinNoticesANeighbouringRange) {
+  SampleSpec spec;
+  spec.shape = {1, 2, 2, 2, 3, 6, 1};
+  const auto wrong_under = [&](auto change) {
+    Case c = ranged_case(1, QKCTS_ROPE_NONE, spec);
+    const ReferenceResult result = evaluate(c, every_row(c));
+    EXPECT_EQ(wrong_elements(c, result), 0u);
+    change(c.contract.terms);
+    return wrong_elements(c, result);
+  };
+  EXPECT_GT(wrong_under([](qkcts_contract& terms) { terms.q_range.clip_before = 0; }), 0u);
+  EXPECT_GT(wrong_under([](qkcts_contract& terms) { terms.q_range.clip_before *= 1 + 0x1p-40; }), 0u);
+  EXPECT_GT(wrong_under([](qkcts_contract& terms) { terms.k_range.multiplier = 1; }), 0u);
+  EXPECT_GT(wrong_under([](qkcts_contract& terms) { terms.k_range.clip_after = 0; }), 0u);
+  EXPECT_GT(wrong_under([](qkcts_contract& terms) { terms.q_range.clip_after *= 1 + 0x1p-40; }), 0u);
+  EXPECT_GT(wrong_under([](qkcts_contract& terms) {  // the factor after the clamp
+              terms.q_range.clip_after *= terms.q_range.multiplier;
+            }),
+            0u);
+}
+
+// 3/5 and 4/5 under an L2 norm times 5/4: the second stands on the bound 1 itself, the third case a little above or
+// below.
+TEST(Norm, EntryOnTheBoundOfAClamp) {
+  SampleSpec spec;
+  spec.shape = {1, 1, 1, 1, 1, 2, 1};
+  Contract contract = shipped_contract("plain_sdpa");
+  contract.name = "bound";
+  contract.terms.q_norm.applied = 1;
+  contract.terms.q_norm.statistic = QKCTS_SUM_SQUARE;
+  for (const double multiplier : {1.25, 1.25 * (1 + 0x1p-52), 1.25 * (1 - 0x1p-52)}) {
+    contract.terms.q_range = {0, multiplier, 1};
+    Case c = sample_case(contract, spec);
+    set_values(c, Input::q, std::vector<double>{3, -4});
+    const ReferenceResult result = evaluate(c, every_row(c));
+    EXPECT_EQ(wrong_elements(c, result), 0u);
+    EXPECT_EQ(result.stages[QKCTS_STAGE_Q_NORM].hi[1], multiplier < 1.25 ? -(1 - 0x1p-52) : -1.0);
+    EXPECT_EQ(decode(Format::binary32, result.stages[QKCTS_STAGE_Q_NORM].expected[1]), -1.0);
   }
 }
 

@@ -17,6 +17,24 @@ struct ThreadCaches {
 
 }  // namespace
 
+void clamp(Rational& x, double c) {
+  const Rational bound(c);
+  if (x > bound) x = bound;
+  if (x < Rational(-bound)) x = -bound;
+}
+
+std::optional<std::int64_t> only_integer(RealView lower, RealView upper) {
+  if (!mpfr_number_p(lower) || !mpfr_number_p(upper)) return std::nullopt;
+  Real first(mpfr_get_prec(lower));
+  Real last(mpfr_get_prec(upper));
+  mpfr_ceil(first.get(), lower);
+  mpfr_floor(last.get(), upper);
+  if (!mpfr_equal_p(first.get(), last.get()) || mpfr_cmp_d(first.get(), 0x1p62) >= 0 ||
+      mpfr_cmp_d(first.get(), -0x1p62) <= 0)
+    return std::nullopt;
+  return mpfr_get_si(first.get(), MPFR_RNDN);
+}
+
 Rational rational_of(RealView x) {
   Rational result;
   mpfr_get_q(result.backend().data(), x);

@@ -15,6 +15,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -126,6 +128,24 @@ Enclosure<Digits> maximum(const Enclosure<Digits>& x, const Enclosure<Digits>& y
   return result;
 }
 
+template <unsigned Digits>
+Enclosure<Digits> minimum(const Enclosure<Digits>& x, const Enclosure<Digits>& y) {
+  Enclosure<Digits> result;
+  mpfr_min(&raw(result)->left, lower(x), lower(y), MPFR_RNDD);
+  mpfr_min(&raw(result)->right, upper(x), upper(y), MPFR_RNDU);
+  return result;
+}
+
+// x = min(max(x, -c), c), exactly: c > 0 is representable in every precision here.
+template <unsigned Digits>
+void clamp(Enclosure<Digits>& x, double c) {
+  for (mpfr_ptr end : {&raw(x)->left, &raw(x)->right}) {
+    if (mpfr_cmp_d(end, c) > 0) mpfr_set_d(end, c, MPFR_RNDN);
+    if (mpfr_cmp_d(end, -c) < 0) mpfr_set_d(end, -c, MPFR_RNDN);
+  }
+}
+void clamp(Rational& x, double c);
+
 // Outward enclosure of a rational; a point if the rational is representable.
 template <unsigned Digits>
 Enclosure<Digits> enclosure_of(const Rational& q) {
@@ -141,25 +161,39 @@ Enclosure<Digits> point(RealView x) {
   return result;
 }
 
-// result = exp(x), with one exponential instead of two: e^upper = e^lower e^w <= e^lower (1 + 2w) for 0 <= w <= 1.
+enum class Base { e, two };
+
+// result = base^x, with one power instead of two: b^upper = b^lower b^w <= b^lower (1 + 2w) for 0 <= w <= 1, b <= e.
 template <unsigned Digits>
-void set_exp(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
+void set_power(Base base, Enclosure<Digits>& result, const Enclosure<Digits>& x) {
   mpfr_ptr left = &raw(result)->left;
   mpfr_ptr right = &raw(result)->right;
   Real width(64);
   mpfr_ptr w = width.get();
   mpfr_sub(w, upper(x), lower(x), MPFR_RNDU);
   if (!(mpfr_cmp_ui(w, 1) <= 0)) {
-    mpfi_exp(raw(result), raw(x));
+    (base == Base::e ? mpfi_exp : mpfi_exp2)(raw(result), raw(x));
     return;
   }
-  const bool inexact = mpfr_exp(left, lower(x), MPFR_RNDD) != 0;
+  const bool inexact = (base == Base::e ? mpfr_exp : mpfr_exp2)(left, lower(x), MPFR_RNDD) != 0;
   mpfr_set(right, left, MPFR_RNDU);
   if (inexact) mpfr_nextabove(right);
   if (mpfr_zero_p(w)) return;
   mpfr_mul_2ui(w, w, 1, MPFR_RNDU);
   mpfr_mul(w, w, right, MPFR_RNDU);
   mpfr_add(right, right, w, MPFR_RNDU);
+}
+
+template <unsigned Digits>
+void set_exp(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
+  set_power(Base::e, result, x);
+}
+
+template <unsigned Digits>
+Enclosure<Digits> log_of_two() {
+  Enclosure<Digits> result;
+  mpfi_const_log2(raw(result));
+  return result;
 }
 
 // result = tanh(x), with one tanh instead of two: the slope of tanh lies in (0, 1], and tanh < 1.
@@ -176,6 +210,28 @@ void set_tanh(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
   mpfr_add(right, right, w, MPFR_RNDU);
   if (mpfr_cmp_ui(right, 1) > 0) mpfr_set_ui(right, 1, MPFR_RNDU);
 }
+
+enum class Wave { cosine, sine };
+
+// |cos'|, |sin'| <= 1: the value at the lower end, widened by the width of the angle and one rounding. Exact at 0.
+template <unsigned Digits>
+Enclosure<Digits> wave_of(const Enclosure<Digits>& angle, Wave wave) {
+  Enclosure<Digits> result;
+  mpfr_ptr left = &raw(result)->left;
+  mpfr_ptr right = &raw(result)->right;
+  const auto function = wave == Wave::cosine ? mpfr_cos : mpfr_sin;
+  const bool inexact = function(left, lower(angle), MPFR_RNDD) != 0;
+  mpfr_set(right, left, MPFR_RNDU);
+  if (inexact) mpfr_nextabove(right);
+  Real width(64);
+  mpfr_sub(width.get(), upper(angle), lower(angle), MPFR_RNDU);
+  mpfr_sub(left, left, width.get(), MPFR_RNDD);
+  mpfr_add(right, right, width.get(), MPFR_RNDU);
+  return result;
+}
+
+// The only integer in [lower, upper], if there is exactly one and it is below 2^62.
+std::optional<std::int64_t> only_integer(RealView lower, RealView upper);
 
 // The rational value of a finite MPFR number.
 Rational rational_of(RealView x);

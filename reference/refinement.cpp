@@ -10,19 +10,19 @@
 #include <fmt/format.h>
 
 #include "reference/exact_cases.hpp"
+#include "reference/exact_softmax.hpp"
+#include "reference/fast_tier.hpp"
+#include "reference/fixed_values.hpp"
 #include "reference/level.hpp"
 #include "reference/recorder.hpp"
+#include "reference/refusal.hpp"
 
 namespace qkcts {
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using Open = std::vector<ElementPlace>;
-
-// Stand-in stage of the row statistics in a list of open elements.
-constexpr qkcts_stage statistics_stage = QKCTS_STAGE_COUNT;
 
 std::vector<RowPlace> all_rows(const Case& c) {
   const Visibility visibility(c);
@@ -37,46 +37,72 @@ std::vector<RowPlace> all_rows(const Case& c) {
   return rows;
 }
 
-// Index of a key among the visible ones, or -1.
-std::int64_t visible_index(const RowPlace& place, std::int64_t key) {
-  const auto at = std::lower_bound(place.visible.begin(), place.visible.end(), static_cast<std::uint32_t>(key));
-  if (at == place.visible.end() || *at != static_cast<std::uint32_t>(key)) return -1;
-  return at - place.visible.begin();
-}
-
-// Within 1e-6, or within an ulp64 where the value is so large that binary64 gives no more.
+// RN64(x) as soon as a precision shows it, so that every tier stores the same bits. Within 1e-6 (or an ulp64, where
+// binary64 gives no more) is enough where x stands within 2^-100 of a rounding boundary, perhaps on it; below `floor`;
+// and at the last precision.
 template <unsigned Digits>
-bool set_statistic(double& target, const Enclosure<Digits>& x) {
+bool set_statistic(double& target, const Enclosure<Digits>& x, double floor, bool is_last) {
   if (!is_finite(x)) return false;
   const double low = mpfr_get_d(lower(x), MPFR_RNDN);
   const double high = mpfr_get_d(upper(x), MPFR_RNDN);
   target = low;
-  return high - low <= 5e-7 || std::nextafter(low, high) == high;
+  if (low == high) return true;
+  if (high - low > 5e-7 && std::nextafter(low, high) != high) return false;
+  if (is_last || high < floor || mpfr_zero_p(lower(x)) != 0) return true;
+  Real width(64);
+  mpfr_sub(width.get(), upper(x), lower(x), MPFR_RNDU);
+  return mpfr_get_exp(width.get()) < mpfr_get_exp(lower(x)) - 100;
 }
+
+// Of an entropy near 0 only the absolute size is known: it is a difference of numbers near 1.
+constexpr double smallest_relative_entropy = 0x1p-30;
 
 class Refinement {
  public:
   Refinement(const Case& c, const StageRows& stored, const RefinementLimits& limits)
-      : limits_(limits), values_(c), rows_(all_rows(c)), exact_(values_), recorder_(c, stored, result_) {}
+      : limits_(limits),
+        values_(c),
+        rows_(all_rows(c)),
+        exact_(values_),
+        softmax_(values_, exact_),
+        recorder_(c, stored, result_),
+        fixed_(values_, softmax_, recorder_) {}
 
   ReferenceResult run() {
+    const std::unique_ptr<FastTier> fast = fast_tier();
     result_.highest_precision = static_cast<int>(precision_bits<level_digits[0]>());
     for (const Side side : {Side::query, Side::key}) {
       if (group_stages(side).empty()) continue;
-      for (std::int64_t group = 0; group < values_.side(side).group_count(); ++group)
-        settle_group<0>(side, group, group_elements(side, group));
+      for (std::int64_t group = 0; group < values_.side(side).group_count(); ++group) {
+        if (is_excluded(side, group)) {
+          fix_excluded(side, group);
+        } else {
+          std::optional<Open> open = fast ? fast->settle_group(side, group) : std::nullopt;
+          if (!open) open = group_elements(side, group);
+          result_.left_open += open->size();
+          if (!open->empty()) settle_group<0>(side, group, std::move(*open));
+        }
+      }
     }
     for (std::vector<double>* statistic :
          {&result_.statistics.entropy, &result_.statistics.p_max, &result_.statistics.score_max})
       statistic->assign(rows_.size(), nan_value);
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      fix_by_contract(row);
-      settle_row<0>(row, row_elements(row));
+      if (!fast || !fast->fixes_hidden_keys(row)) fixed_.fix_row(rows_[row], static_cast<std::int64_t>(row));
+      std::optional<Open> open = fast ? fast->settle_row(row) : std::nullopt;
+      if (!open) open = row_elements(row);
+      result_.left_open += open->size();
+      if (!open->empty()) settle_row<0>(row, std::move(*open));
     }
     return std::move(result_);
   }
 
  private:
+  std::unique_ptr<FastTier> fast_tier() {
+    if (limits_.tier == Tier::mpfr) return nullptr;
+    return FastTier::create(values_, rows_, result_, limits_.kernels != nullptr ? *limits_.kernels : all_kernels()[0]);
+  }
+
   template <std::size_t L>
   Level<level_digits[L]>& level() {
     auto& slot = std::get<L>(levels_);
@@ -94,6 +120,19 @@ class Refinement {
                                                        : std::array{QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE})
       if (values_.exists(stage)) stages.push_back(stage);
     return stages;
+  }
+
+  bool is_excluded(Side side, std::int64_t group) const {
+    if (side == Side::query) return false;
+    const std::int64_t token = values_.k.token_of(values_.k.row_of(group, 0));
+    return values_.is_excluded(token / values_.k.length, token % values_.k.length);
+  }
+
+  void fix_excluded(Side side, std::int64_t group) {
+    const SideValues& x = values_.side(side);
+    for (const qkcts_stage stage : group_stages(side))
+      for (std::int64_t member = 0; member < x.heads_in_group(); ++member)
+        fixed_.fix_excluded_vector(stage, x.row_of(group, member));
   }
 
   Open group_elements(Side side, std::int64_t group) const {
@@ -124,63 +163,20 @@ class Refinement {
     if constexpr (L + 1 < level_count) {
       if (L + 1 < limits_.levels) return settle_group<L + 1>(side, group, std::move(open));
     }
-    refuse(open.front(), precision_bits<level_digits[L]>(), found.usable ? bounds_text(enclosure(open.front())) : "");
+    refuse(values_, open.front(), precision_bits<level_digits[L]>(),
+           found.usable ? bounds_text(enclosure(open.front())) : "");
   }
 
   // ---- rows of attention
-
-  // Hidden keys and empty rows: what the contract says without any arithmetic.
-  void fix_by_contract(std::size_t row) {
-    const RowPlace& place = rows_[row];
-    const auto r = static_cast<std::int64_t>(row);
-    const bool empty = place.visible.empty();
-    const std::uint32_t policy = values_.terms.mask.empty_row;
-    const std::int64_t keys = values_.shape.k_len;
-    for (std::int64_t key = 0; key < keys; ++key) {
-      if (minus_infinite_bias(place, key) && values_.exists(QKCTS_STAGE_CAPPED))
-        recorder_.fix({QKCTS_STAGE_CAPPED, r, key}, capped_at_minus_infinity(values_.terms.score), ElementRule::hidden);
-      if (visible_index(place, key) >= 0) continue;
-      if (values_.exists(QKCTS_STAGE_MASKED))
-        recorder_.fix({QKCTS_STAGE_MASKED, r, key}, -infinity, ElementRule::hidden);
-      if (empty && policy == QKCTS_EMPTY_UNIFORM) {
-        settle_rational({QKCTS_STAGE_PROBS, r, key}, Rational(1) / Rational(keys));
-      } else {
-        const bool nan = empty && policy == QKCTS_EMPTY_NAN;
-        recorder_.fix({QKCTS_STAGE_PROBS, r, key}, nan ? nan_value : 0.0, ElementRule::exact_clause);
-      }
-    }
-    if (!empty) return;
-    recorder_.fix({QKCTS_STAGE_LSE, r, 0}, policy == QKCTS_EMPTY_NAN ? nan_value : -infinity,
-                  ElementRule::exact_clause);
-    for (std::int64_t d = 0; d < values_.shape.v_head_dim; ++d) {
-      const ElementPlace output{QKCTS_STAGE_OUTPUT, r, d};
-      if (policy == QKCTS_EMPTY_UNIFORM) {
-        settle_rational(output, exact_.column_mean(place.b, values_.kv_head(place.h), d));
-      } else {
-        recorder_.fix(output, policy == QKCTS_EMPTY_NAN ? nan_value : 0.0, ElementRule::exact_clause);
-      }
-    }
-  }
-
-  // A rational whose denominator is not a power of two is on no boundary and at least about 2^-2200 of its size away
-  // from each; any other that can occur here is represented exactly. So the last level decides.
-  void settle_rational(const ElementPlace& place, const Rational& value) {
-    const Enclosure<level_digits.back()> x = enclosure_of<level_digits.back()>(value);
-    if (!recorder_.settle(place, lower(x), upper(x), ElementRule::budget))
-      refuse(place, precision_bits<level_digits.back()>(), bounds_text(x));
-  }
-
-  bool minus_infinite_bias(const RowPlace& place, std::int64_t key) const {
-    return values_.has_bias() && std::isinf(values_.bias(place.b, place.h, place.qq, key));
-  }
 
   Open row_elements(std::size_t row) const {
     const RowPlace& place = rows_[row];
     const auto r = static_cast<std::int64_t>(row);
     Open open;
     for (std::int64_t key = 0; key < values_.shape.k_len; ++key) {
+      if (values_.is_excluded(place.b, key)) continue;
       open.push_back({QKCTS_STAGE_SCORES, r, key});
-      if (values_.exists(QKCTS_STAGE_CAPPED) && !minus_infinite_bias(place, key))
+      if (values_.exists(QKCTS_STAGE_CAPPED) && !has_minus_infinite_bias(values_, place, key))
         open.push_back({QKCTS_STAGE_CAPPED, r, key});
     }
     if (place.visible.empty()) return open;
@@ -203,10 +199,11 @@ class Refinement {
   }
 
   template <unsigned Digits>
-  bool set_statistics(std::size_t row, const SoftmaxRow<Digits>& softmax) {
+  bool set_statistics(std::size_t row, const SoftmaxRow<Digits>& softmax, bool is_last) {
     RowStatistics& s = result_.statistics;
-    return set_statistic(s.entropy[row], softmax.entropy) && set_statistic(s.p_max[row], softmax.p_max) &&
-           set_statistic(s.score_max[row], softmax.score_max);
+    return set_statistic(s.entropy[row], softmax.entropy, smallest_relative_entropy, is_last) &&
+           set_statistic(s.p_max[row], softmax.p_max, 0, is_last) &&
+           set_statistic(s.score_max[row], softmax.score_max, 0, is_last);
   }
 
   template <std::size_t L>
@@ -217,7 +214,8 @@ class Refinement {
     RowEnclosures<digits>& found = std::get<L>(found_);
     level<L>().evaluate_row(row, keys_for(place, open), found);
 
-    if (found.usable && !open.empty() && open.back().stage == statistics_stage && set_statistics(row, found.softmax))
+    if (found.usable && !open.empty() && open.back().stage == statistics_stage &&
+        set_statistics(row, found.softmax, L + 1 >= limits_.levels))
       open.pop_back();
     const auto enclosure = [&](const ElementPlace& element) -> const Number& {
       const auto column = static_cast<std::size_t>(element.column);
@@ -238,7 +236,26 @@ class Refinement {
           return found.softmax.entropy;
       }
     };
-    std::vector<std::uint32_t> groups;
+    const Number sink(values_.sink(place.h));
+    const auto term = [&](std::size_t i) -> const Number& {
+      return i < place.visible.size() ? found.seen(place.visible[i]) : sink;
+    };
+    const bool base_two = values_.terms.softmax.base == QKCTS_BASE_TWO;
+    TermDistances distances;
+    distances.between = [&](std::size_t i, std::size_t j) -> std::optional<std::int64_t> {
+      const Number difference = term(i) - term(j);
+      if (base_two) return only_integer(lower(difference), upper(difference));
+      return overlap(term(i), term(j)) ? std::optional<std::int64_t>(0) : std::nullopt;
+    };
+    distances.from = [&](std::size_t i, const Rational& t) {
+      const Number difference = term(i) - enclosure_of<digits>(t);
+      return only_integer(lower(difference), upper(difference));
+    };
+    std::optional<TermGroups> groups;
+    const auto all_groups = [&]() -> const TermGroups& {
+      if (!groups) groups = softmax_.groups(place, distances);
+      return *groups;
+    };
     const auto rule = [&](const ElementPlace& element, const Rational& t) {
       switch (element.stage) {
         case QKCTS_STAGE_SCORES:
@@ -246,14 +263,15 @@ class Refinement {
         case QKCTS_STAGE_MASKED:
           return exact_.score(element.stage, place, element.column, t);
         case QKCTS_STAGE_LSE:
-          return exact_.lse(place, place.visible[found.softmax.largest], t);
+          return softmax_.lse(place, place.visible[found.softmax.largest], base_two ? all_groups() : TermGroups{},
+                              distances, t);
+        case QKCTS_STAGE_PROBS: {
+          if (!base_two) return Standing::unknown;
+          const auto at = static_cast<std::size_t>(visible_index(place, element.column));
+          return softmax_.probability(place, all_groups(), at, t);
+        }
         case QKCTS_STAGE_OUTPUT:
-          if (groups.empty()) {
-            groups = exact_.equal_groups(place, [&](std::size_t i, std::size_t j) {
-              return overlap(found.seen(place.visible[i]), found.seen(place.visible[j]));
-            });
-          }
-          return exact_.output(place, groups, element.column, t);
+          return softmax_.output(place, all_groups(), element.column, t);
         default:
           return Standing::unknown;
       }
@@ -267,7 +285,7 @@ class Refinement {
     if constexpr (L + 1 < level_count) {
       if (L + 1 < limits_.levels) return settle_row<L + 1>(row, std::move(open));
     }
-    refuse(open.front(), precision_bits<digits>(), found.usable ? bounds_text(enclosure(open.front())) : "");
+    refuse(values_, open.front(), precision_bits<digits>(), found.usable ? bounds_text(enclosure(open.front())) : "");
   }
 
   // ---- one element
@@ -288,42 +306,30 @@ class Refinement {
       if (is_copy) continue;
       const auto& x = enclosure(place);
       if (recorder_.settle(place, lower(x), upper(x), judged_as(place))) continue;
-      if (L > 0 && settle_by_rule(place, lower(x), upper(x), rule, judged_as(place))) continue;
+      const bool is_last = L + 1 >= limits_.levels;
+      if (L > 0 && settle_by_rule(place, lower(x), upper(x), rule, judged_as(place), is_last)) continue;
       left.push_back(place);
     }
     open = std::move(left);
   }
 
+  // Beside zero the last precision has to have shown that z is negligible: the sign is all that is missing then.
   template <class Rule>
-  bool settle_by_rule(const ElementPlace& place, RealView low, RealView high, const Rule& rule, ElementRule judged_as) {
+  bool settle_by_rule(const ElementPlace& place, RealView low, RealView high, const Rule& rule, ElementRule judged_as,
+                      bool is_last) {
     const std::optional<Boundary> boundary = only_boundary(low, high);
     if (!boundary) return false;
     const Standing standing = rule(place, rational_of(boundary->value.get()));
     const bool at_zero = mpfr_zero_p(boundary->value.get()) != 0;
-    if (standing == Standing::unknown || (at_zero && standing != Standing::equal)) return false;
+    if (standing == Standing::unknown) return false;
     const ElementRule decided = judged_as == ElementRule::hidden ? judged_as : ElementRule::budget_exact;
     const int direction = standing == Standing::below ? -1 : 1;
+    const bool is_small = is_last && is_negligible(low) && is_negligible(high);
+    if (at_zero && standing != Standing::equal && !is_small) return false;
     const Real z = standing == Standing::equal ? boundary->value : beside(*boundary, direction);
     if (!recorder_.settle(place, z.get(), z.get(), decided)) return false;
     ++result_.exact_cases;
     return true;
-  }
-
-  template <unsigned Digits>
-  static std::string bounds_text(const Enclosure<Digits>& x) {
-    return fmt::format(" between {} and {}", decimal_text(lower(x), 30), decimal_text(upper(x), 30));
-  }
-
-  [[noreturn]] void refuse(const ElementPlace& place, long bits, const std::string& bounds) const {
-    const bool statistics = place.stage == statistics_stage;
-    const qkcts_stage stage = statistics ? QKCTS_STAGE_LSE : place.stage;
-    const std::vector<std::int64_t> extents = stage_shape(stage, values_.shape);
-    std::string where = fmt::format("b{} h{} t{}", place.row / (extents[1] * extents[2]),
-                                    place.row / extents[2] % extents[1], place.row % extents[2]);
-    if (extents.size() == 4) where += fmt::format(" c{}", place.column);
-    throw UndecidedError(fmt::format("case {}: {}[{}]: rounding not proven with {} bits{}; use another seed or value",
-                                     values_.input.slug, statistics ? "row statistics" : stage_name(stage), where, bits,
-                                     bounds));
   }
 
   template <class Sequence>
@@ -340,7 +346,9 @@ class Refinement {
   CaseValues values_;
   std::vector<RowPlace> rows_;
   ExactCases exact_;
+  ExactSoftmax softmax_;
   Recorder recorder_;
+  FixedValues fixed_;
   typename Types::Levels levels_;
   typename Types::Rows found_;
 };

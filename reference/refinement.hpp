@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The refinement loop: every element at 128 bits; what does not round alike at both ends again at the next precision;
-// from the second on, exact-case rules first; after the last, refusal.
+// The refinement loop: what the double-word tier leaves open at 128 bits; what does not round alike at both ends again
+// at the next precision; from the second on, exact-case rules first; after the last, refusal.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,12 @@
 
 namespace qkcts {
 
+struct Kernels;
+
 struct RefinementLimits {
   std::size_t levels = level_count;  // how many of level_digits may be used, >= 1; fewer only to test the refusal
+  Tier tier = Tier::automatic;
+  const Kernels* kernels = nullptr;  // of the double-word tier; null: the fastest of this machine
 };
 
 ReferenceResult refine(const Case& c, const StageRows& rows, const RefinementLimits& limits);

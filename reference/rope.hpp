@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rotary embedding of one head: (a, b) -> (a cos - b sin, b cos + a sin) for the pairs of the rotated span.
+// The rotary embedding of one head: (a, b) -> (a cos - b sin, b cos + a sin) for the pairs of the rotated span, by the
+// opposite angle under sense `negative`.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "reference/case_values.hpp"
 
 namespace qkcts {
-
-inline std::int64_t rotated_lanes(const qkcts_rope& rope, std::int64_t head_dim) {
-  return rope.rotated == 0 ? head_dim : static_cast<std::int64_t>(rope.rotated);
-}
 
 // Lanes of pair i < R/2.
 inline std::pair<std::size_t, std::size_t> pair_lanes(const qkcts_rope& rope, std::int64_t head_dim, std::int64_t i) {
@@ -23,22 +21,47 @@ inline std::pair<std::size_t, std::size_t> pair_lanes(const qkcts_rope& rope, st
   return {static_cast<std::size_t>(a), static_cast<std::size_t>(b)};
 }
 
-// In place; `head` has D entries, `position` is a row of the tables.
+// Where the rotated pair is left.
+inline std::pair<std::size_t, std::size_t> left_lanes(const qkcts_contract& terms, std::int64_t head_dim,
+                                                      std::int64_t i) {
+  qkcts_rope rope = terms.rope;
+  if (terms.rotation.layout == QKCTS_LAYOUT_DEINTERLEAVED) rope.pairing = QKCTS_HALF_SPLIT;
+  return pair_lanes(rope, head_dim, i);
+}
+
+// Cosine and sine of pair i, from row `position` of the tables.
 template <class Number>
-void rotate(std::span<Number> head, const CaseValues& values, std::uint32_t position) {
-  const qkcts_rope& rope = values.terms.rope;
-  const std::int64_t pairs = rotated_lanes(rope, values.shape.head_dim) / 2;
-  for (std::int64_t i = 0; i < pairs; ++i) {
+struct TableWaves {
+  const CaseValues& values;
+  std::uint32_t position;
+
+  std::pair<Number, Number> operator()(std::int64_t i) const {
+    const std::int64_t pairs = rotated_lanes(values.terms.rope, values.shape.head_dim) / 2;
     const auto entry = static_cast<std::size_t>(static_cast<std::int64_t>(position) * pairs + i);
-    const Number cos(values.cos[entry]);
-    const Number sin(values.sin[entry]);
-    const auto [lane_a, lane_b] = pair_lanes(rope, values.shape.head_dim, i);
-    Number& a = head[lane_a];
-    Number& b = head[lane_b];
-    Number turned_a = a * cos - b * sin;
-    Number turned_b = b * cos + a * sin;
-    a = std::move(turned_a);
-    b = std::move(turned_b);
+    return {Number(values.cos[entry]), Number(values.sin[entry])};
+  }
+};
+
+// In place; `head` has D entries, waves(i) gives cosine and sine of pair i.
+template <class Number, class Waves>
+void rotate(std::span<Number> head, const CaseValues& values, const Waves& waves) {
+  const std::int64_t width = values.shape.head_dim;
+  const bool negative = values.terms.rotation.sense == QKCTS_SENSE_NEGATIVE;
+  const std::int64_t pairs = rotated_lanes(values.terms.rope, width) / 2;
+  std::vector<std::pair<Number, Number>> turned;
+  turned.reserve(static_cast<std::size_t>(pairs));
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    auto [cos, sin] = waves(i);
+    if (negative) sin = -sin;
+    const auto [lane_a, lane_b] = pair_lanes(values.terms.rope, width, i);
+    const Number& a = head[lane_a];
+    const Number& b = head[lane_b];
+    turned.emplace_back(a * cos - b * sin, b * cos + a * sin);
+  }
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    const auto [lane_a, lane_b] = left_lanes(values.terms, width, i);
+    head[lane_a] = std::move(turned[static_cast<std::size_t>(i)].first);
+    head[lane_b] = std::move(turned[static_cast<std::size_t>(i)].second);
   }
 }
 

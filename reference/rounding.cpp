@@ -83,7 +83,7 @@ std::optional<double> approximate_if_narrow(RealView lower, RealView upper) {
 // end of smaller magnitude and one bit more covers that: 2^grid = ulp64 / 2^10.
 std::optional<Boundary> only_boundary(RealView lower, RealView upper) {
   if (!mpfr_number_p(lower) || !mpfr_number_p(upper)) return std::nullopt;
-  if (mpfr_sgn(lower) <= 0 && mpfr_sgn(upper) >= 0) return Boundary{Real(53, 0.0), 0};
+  if (mpfr_sgn(lower) <= 0 && mpfr_sgn(upper) >= 0) return Boundary{Real(53, 0.0), -1090};
   const RealView smaller = mpfr_sgn(lower) > 0 ? lower : upper;
   const long grid = std::max<long>(mpfr_get_exp(smaller) - 1, -1022) - 52 - 10;
   Boundary boundary{Real(mpfr_get_prec(lower) + 64), grid};
@@ -96,6 +96,10 @@ std::optional<Boundary> only_boundary(RealView lower, RealView upper) {
   mpfr_add(next.get(), next.get(), boundary.value.get(), MPFR_RNDN);
   if (mpfr_lessequal_p(next.get(), upper)) return std::nullopt;
   return boundary;
+}
+
+bool is_negligible(RealView x) {
+  return mpfr_zero_p(x) != 0 || mpfr_get_exp(x) < -1084;
 }
 
 Real beside(const Boundary& boundary, int direction) {

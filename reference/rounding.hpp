@@ -38,8 +38,12 @@ struct Boundary {
   long grid = 0;
 };
 
-// Nothing if the enclosure holds several grid points or none. An enclosure of 0 gives 0, with a grid that says nothing.
+// Nothing if the enclosure holds several grid points or none. An enclosure of 0 gives 0, with a grid that holds only
+// where the enclosure is negligible.
 std::optional<Boundary> only_boundary(RealView lower, RealView upper);
+
+// |x| < 2^-1084, so that everything in round_exactly() is 0 with the sign of x: lo counts units of 2^-1082.
+bool is_negligible(RealView x);
 
 // A number just beside the boundary, on the side of the sign of `direction`: it rounds as everything up to the next
 // multiple of the grid does.

@@ -52,10 +52,18 @@ void fill(Tensor& tensor, Input input, const SampleSpec& spec, Random& random) {
         tensor.set_pattern(i, static_cast<std::uint64_t>(random.below(7)));
         break;
       case Input::kv_len:
+      case Input::prefix_len:
         tensor.set_pattern(i, static_cast<std::uint64_t>(random.below(spec.shape.k_len + 1)));
         break;
       case Input::mask:
         tensor.set_pattern(i, static_cast<std::uint64_t>(random.below(3) == 0 ? 0 : 1));
+        break;
+      case Input::q_document_ids:
+      case Input::k_document_ids:
+        tensor.set_pattern(i, static_cast<std::uint64_t>(random.below(2)));
+        break;
+      case Input::alibi_slopes:
+        tensor.set_pattern(i, encode(accumulator_format(spec.format), draw(random, spec)));
         break;
       case Input::bias: {
         const bool hides = random.below(5) == 0;
@@ -66,6 +74,30 @@ void fill(Tensor& tensor, Input input, const SampleSpec& spec, Random& random) {
       default:
         tensor.set_pattern(i, encode(spec.format, draw(random, spec)));
     }
+  }
+}
+
+// NaN, an infinity or the largest number throughout k and v of every key that no query of the batch entry sees.
+void poison_unseen_keys(Case& c) {
+  const Visibility visibility(c);
+  const auto seen = [&](std::int64_t b, std::int64_t key) {
+    for (std::int64_t h = 0; h < c.shape.q_heads; ++h)
+      for (std::int64_t t = 0; t < c.shape.q_len; ++t)
+        if (visibility.visible(b, h, t, key)) return true;
+    return false;
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double poison[] = {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity,
+                           parameters(c.inputs.format).largest};
+  for (const Input input : {Input::k, Input::v}) {
+    Tensor tensor = c.inputs.at(input);
+    const std::int64_t width = tensor.shape[3];
+    for (std::size_t i = 0; i < tensor.count(); ++i) {
+      const std::int64_t token = static_cast<std::int64_t>(i) / width;
+      if (!seen(token / (c.shape.k_len * c.shape.kv_heads), token % c.shape.k_len))
+        tensor.set_pattern(i, encode(c.inputs.format, poison[token % 4]));
+    }
+    c.inputs.set(input, std::move(tensor));
   }
 }
 
@@ -80,8 +112,8 @@ Case sample_case(const Contract& contract, const SampleSpec& spec) {
   Random random(spec.seed);
   for (const InputRequirement& need : required_inputs(contract.terms, spec.shape, spec.format)) {
     if (need.input == Input::cos || need.input == Input::sin) {
-      const RopeTables tables =
-          rope_tables(contract.terms.rope.theta, 2 * need.shape[1], 11, 7, accumulator_format(spec.format));
+      const RopeTables tables = rope_tables(contract.terms.rope, contract.terms.rotation, spec.shape.head_dim, 11, 7,
+                                            accumulator_format(spec.format));
       c.inputs.set(need.input, need.input == Input::cos ? tables.cos : tables.sin);
       continue;
     }
@@ -92,6 +124,7 @@ Case sample_case(const Contract& contract, const SampleSpec& spec) {
     fill(tensor, need.input, spec, random);
     c.inputs.set(need.input, std::move(tensor));
   }
+  if (contract.terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) poison_unseen_keys(c);
   return c;
 }
 

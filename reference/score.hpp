@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a dot product to the number that the softmax sees: scale, additive bias, soft-cap.
+// From a dot product to the number that the softmax sees: scale, additive and linear bias, soft-cap.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "reference/case_values.hpp"
@@ -9,11 +10,12 @@
 
 namespace qkcts {
 
-// tau = scale / T.
+// scale / T of a query head.
 template <unsigned Digits>
-Enclosure<Digits> score_factor(const CaseValues& values) {
+Enclosure<Digits> score_factor(const CaseValues& values, std::int64_t h) {
   using Number = Enclosure<Digits>;
   const qkcts_score& score = values.terms.score;
+  const double cap = values.terms.logits.scale_exp_cap;
   Number tau(1);
   switch (score.scale_form) {
     case QKCTS_SCALE_CONSTANT:
@@ -23,13 +25,23 @@ Enclosure<Digits> score_factor(const CaseValues& values) {
       tau /= sqrt_of_nonnegative(Number(score.scale_value));
       break;
     case QKCTS_SCALE_LEARNED_SCALAR:
-      tau = Number(values.learned_scale);
+      tau = Number(values.learned_scale(h));
+      if (cap != 0) set_exp(tau, Number(std::min(values.learned_scale(h), cap)));
       break;
     default:
       tau /= sqrt_of_nonnegative(Number(static_cast<double>(values.shape.head_dim)));
   }
   if (score.temperature != 0) tau /= Number(score.temperature);
   return tau;
+}
+
+// 1 + alpha ln(1 + periods), exact where that is 1.
+template <unsigned Digits>
+Enclosure<Digits> position_factor(const CaseValues& values, std::int64_t periods) {
+  Enclosure<Digits> factor(1ul + static_cast<unsigned long>(periods));
+  mpfi_log(raw(factor), raw(factor));
+  factor *= Enclosure<Digits>(values.terms.logits.query_alpha);
+  return factor + 1ul;
 }
 
 // c * tanh(x / c), c > 0.
@@ -44,18 +56,19 @@ Enclosure<Digits> soft_cap(const Enclosure<Digits>& x, double c) {
 
 // Stage `capped`; `bias` is finite, 0 without one.
 template <unsigned Digits>
-Enclosure<Digits> capped_score(const Enclosure<Digits>& score, double bias, const qkcts_score& terms) {
+Enclosure<Digits> capped_score(const Enclosure<Digits>& score, double bias, const LinearBias& linear,
+                               const qkcts_score& terms) {
   Enclosure<Digits> x = score;
   if (terms.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP) x += Enclosure<Digits>(bias);
   if (terms.softcap > 0) x = soft_cap(x, terms.softcap);
   if (terms.bias_order == QKCTS_BIAS_AFTER_SOFTCAP) x += Enclosure<Digits>(bias);
+  if (linear.slope != 0) x += Enclosure<Digits>(linear.slope) * Enclosure<Digits>(linear.steps);
   return x;
 }
 
-// Stage `capped` under a bias of -inf.
-inline double capped_at_minus_infinity(const qkcts_score& terms) {
-  const bool bounded = terms.softcap > 0 && terms.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP;
-  return bounded ? -terms.softcap : -INFINITY;
+// Stage `capped` under a bias of -inf is -inf, unless that bias stands inside a soft-cap: then -c, and the linear bias.
+inline bool is_bounded_at_minus_infinity(const qkcts_score& terms) {
+  return terms.softcap > 0 && terms.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP;
 }
 
 }  // namespace qkcts

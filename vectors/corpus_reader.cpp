@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "vectors/case_digest.hpp"
+#include "vectors/format_version.hpp"
 #include "vectors/hdf5_file.hpp"
 #include "vectors/layout.hpp"
 #include "vectors/schema.hpp"
@@ -31,6 +32,13 @@ std::vector<std::uint64_t> widened(const std::vector<std::byte>& bytes, std::siz
   std::vector<std::uint64_t> patterns(bytes.size() / size, 0);
   for (std::size_t i = 0; i < patterns.size(); ++i) std::memcpy(&patterns[i], bytes.data() + i * size, size);
   return patterns;
+}
+
+// Hidden keys have scores that nobody looks at, and where their numbers may be anything, rows too.
+bool may_hold_hidden_elements(qkcts_stage stage, const qkcts_contract& terms) {
+  const bool of_scores = stage == QKCTS_STAGE_SCORES || stage == QKCTS_STAGE_CAPPED || stage == QKCTS_STAGE_MASKED;
+  const bool of_keys = stage == QKCTS_STAGE_K_NORM || stage == QKCTS_STAGE_K_ROPE;
+  return of_scores || (of_keys && terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED);
 }
 
 // Reads one case; counts the bytes that it asks for against the limit of a case.
@@ -82,7 +90,7 @@ class CaseReading {
   }
   std::vector<std::uint32_t> all_rows(const std::string& group, qkcts_stage stage, const qkcts_shape& shape) const;
   std::vector<std::uint32_t> some_rows(const std::string& group, qkcts_stage stage, const qkcts_shape& shape);
-  void check_values(const std::string& group, const GoldenStage& golden) const;
+  void check_values(const std::string& group, qkcts_stage stage, const Case& c, const GoldenStage& golden) const;
 
   const Hdf5Input& file_;
   std::string group_;
@@ -143,9 +151,14 @@ std::vector<std::uint32_t> CaseReading::some_rows(const std::string& group, qkct
   return rows;
 }
 
-void CaseReading::check_values(const std::string& group, const GoldenStage& golden) const {
-  for (const ElementRule rule : golden.values.rule)
+void CaseReading::check_values(const std::string& group, qkcts_stage stage, const Case& c,
+                               const GoldenStage& golden) const {
+  const bool may_hide = may_hold_hidden_elements(stage, c.contract.terms);
+  for (const ElementRule rule : golden.values.rule) {
     if (rule > ElementRule::hidden) refuse(group + "/" + schema::rule, "holds an unknown rule");
+    if (rule == ElementRule::hidden && !may_hide)
+      refuse(group + "/" + schema::rule, "calls an element hidden in a stage that hides nothing");
+  }
   for (const StageBudget& budget : golden.budgets)
     for (std::size_t i = 0; i < budget.delta.size(); ++i) {
       if (budget.trust[i] > Trust::domain) refuse(group + "/" + schema::trust, "holds an unknown trust");
@@ -187,7 +200,7 @@ GoldenStage CaseReading::stage(qkcts_stage stage, const Case& c, std::size_t pro
     golden.budgets.push_back(
         {{budgets.begin() + first, budgets.begin() + last}, {trust.begin() + first, trust.begin() + last}});
   }
-  check_values(group, golden);
+  check_values(group, stage, c, golden);
   return golden;
 }
 
@@ -210,9 +223,9 @@ struct CorpusReader::State {
       throw InputError(fmt::format("{}: is HDF5, but no qkcts corpus", file.path()));
     const auto version =
         as_array<std::uint32_t>(file.read_numbers("", attribute::format_version, StoredType::uint32, 1))[0];
-    if (version != schema::format_version)
-      throw InputError(fmt::format("{}: has format version {}, this program reads version {}", file.path(), version,
-                                   schema::format_version));
+    if (version < schema::first_version || version > schema::latest_version)
+      throw InputError(fmt::format("{}: has format version {}, this program reads versions {} to {}", file.path(),
+                                   version, schema::first_version, schema::latest_version));
     info.path = file.path();
     info.format_version = static_cast<int>(version);
     info.suite = file.read_text("", attribute::suite);
@@ -224,6 +237,7 @@ struct CorpusReader::State {
 
   std::vector<DigestEntry> read_contracts() {
     std::vector<DigestEntry> digests;
+    std::uint32_t needed = schema::first_version;
     for (const StoredMember& member : file.members(schema::contracts)) {
       const std::string group = fmt::format("{}/{}", schema::contracts, member.name);
       if (!member.is_group || !is_name(member.name)) refuse(group, "is no contract");
@@ -233,8 +247,12 @@ struct CorpusReader::State {
       const std::string digest = contract_digest(contract);
       if (digest != file.read_text(group, attribute::digest)) refuse(group, "digest does not match");
       digests.push_back({member.name, digest});
+      needed = std::max(needed, format_version_of(contract.terms));
       contracts.emplace(member.name, std::move(contract));
     }
+    if (static_cast<std::uint32_t>(info.format_version) != needed)
+      throw InputError(fmt::format("{}: has format version {}, but its contracts make it version {}", file.path(),
+                                   info.format_version, needed));
     return digests;
   }
 
@@ -303,14 +321,21 @@ const std::vector<std::string>& CorpusReader::slugs() const {
   return state_->slugs;
 }
 
-GoldenCase CorpusReader::read(const std::string& slug) const {
+GoldenCase CorpusReader::outline(const std::string& slug) const {
   if (!std::binary_search(state_->slugs.begin(), state_->slugs.end(), slug))
-    throw InputError(
-        fmt::format("{}: holds no case {}; `qkcts inspect {} --names` lists them", state_->info.path, slug, state_->info.path));
+    throw InputError(fmt::format("{}: holds no case {}; `qkcts inspect {} --names` lists them", state_->info.path, slug,
+                                 state_->info.path));
+  GoldenCase golden = state_->read_attributes(CaseReading(state_->file, fmt::format("{}/{}", schema::cases, slug)));
+  golden.input.slug = slug;
+  const StageSet stages = stages_of(golden.input.contract.terms);
+  for (const qkcts_stage stage : all_stages) golden.stages[stage].present = (stages & bit(stage)) != 0;
+  return golden;
+}
+
+GoldenCase CorpusReader::read(const std::string& slug) const {
+  GoldenCase golden = outline(slug);
   CaseReading reading(state_->file, fmt::format("{}/{}", schema::cases, slug));
-  GoldenCase golden = state_->read_attributes(reading);
   Case& c = golden.input;
-  c.slug = slug;
   reading.expect_members(reading.group(), {schema::inputs, schema::stages});
 
   const std::vector<InputRequirement> needs = required_inputs(c.contract.terms, c.shape, c.inputs.format);
@@ -320,14 +345,15 @@ GoldenCase CorpusReader::read(const std::string& slug) const {
   reading.expect_members(reading.group() + "/" + schema::inputs, names);
   for (const InputRequirement& need : needs) c.inputs.set(need.input, reading.input(need, c.shape));
   if (std::string fault = case_fault(c); !fault.empty()) reading.refuse(reading.group(), fault);
+  if (!c.inputs.has(Input::cos) && golden.first_position != 0)
+    reading.refuse(reading.group(), "attribute first_position is not 0, but there are no tables");
 
-  const StageSet stages = stages_of(c.contract.terms);
   names.clear();
   for (const qkcts_stage stage : all_stages)
-    if ((stages & bit(stage)) != 0) names.emplace_back(stage_name(stage));
+    if (golden.stages[stage].present) names.emplace_back(stage_name(stage));
   reading.expect_members(reading.group() + "/" + schema::stages, names);
   for (const qkcts_stage stage : all_stages)
-    if ((stages & bit(stage)) != 0) golden.stages[stage] = reading.stage(stage, c, golden.profiles.size());
+    if (golden.stages[stage].present) golden.stages[stage] = reading.stage(stage, c, golden.profiles.size());
 
   if (case_digest(golden) != golden.digest) reading.refuse(reading.group(), "digest does not match: it was changed");
   return golden;

@@ -30,6 +30,9 @@ class CorpusReader {
   const CorpusInfo& info() const;
   const std::vector<std::string>& slugs() const;  // sorted
   GoldenCase read(const std::string& slug) const;
+  // What a list of cases shows, cheaply: contract, shape, format, family, profiles, statistics, and which stages exist;
+  // inputs and stages hold nothing, and the digest is not checked.
+  GoldenCase outline(const std::string& slug) const;
 
  private:
   struct State;

@@ -17,6 +17,7 @@
 
 #include "conformance/file.hpp"
 #include "vectors/case_digest.hpp"
+#include "vectors/format_version.hpp"
 #include "vectors/hdf5_file.hpp"
 #include "vectors/layout.hpp"
 #include "vectors/schema.hpp"
@@ -43,6 +44,15 @@ std::vector<std::byte> narrowed(const std::vector<std::uint64_t>& patterns, std:
   return bytes;
 }
 
+// What is wrong with the name is said in the user's words, before any work is done.
+void require_place(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) throw WriteError(fmt::format("{}: is a folder", path));
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
+    throw WriteError(fmt::format("{}: cannot be written: there is no folder {}", path, folder.string()));
+}
+
 void sync_folder(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -61,6 +71,7 @@ struct CorpusWriter::State {
   std::map<std::string, std::string> contracts;  // name -> digest
   std::map<std::string, std::string> cases;      // slug -> digest
   std::set<std::string> groups;
+  std::uint32_t version = schema::first_version;
   bool finished = false;
 
   void make_group(const std::string& group) {
@@ -85,7 +96,6 @@ struct CorpusWriter::State {
 
   void write_head() {
     file->write_text("", attribute::format, schema::format_name);
-    const std::uint32_t version = schema::format_version;
     file->write_numbers("", attribute::format_version, StoredType::uint32, std::as_bytes(std::span(&version, 1)));
     file->write_text("", attribute::generator_version, header.generator_version);
     file->write_text("", attribute::precision_policy, schema::precision_policy);
@@ -103,6 +113,7 @@ struct CorpusWriter::State {
         throw InputError(fmt::format("{}: two different contracts are named {}", path, contract.name));
       return;
     }
+    version = std::max(version, format_version_of(contract.terms));
     const std::string group = fmt::format("{}/{}", schema::contracts, contract.name);
     make_group(group);
     file->write_text(group, attribute::json, canonical_json(contract));
@@ -172,10 +183,9 @@ CorpusWriter::CorpusWriter(const std::string& path, const CorpusHeader& header) 
   state_->path = path;
   state_->temporary = fmt::format("{}.partial.{}", path, ::getpid());  // apart from those of other runs
   state_->header = header;
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw WriteError(fmt::format("{}: is a folder", path));
+  require_place(path);
   try {
-    state_->file = std::make_unique<Hdf5Output>(state_->temporary);
+    state_->file = std::make_unique<Hdf5Output>(state_->temporary, path);
     state_->write_head();
   } catch (...) {
     state_->file.reset();
@@ -219,6 +229,9 @@ std::string CorpusWriter::finish() {
   for (const auto& [slug, digest] : state_->cases) cases.push_back({slug, digest});
   std::string digest = corpus_digest(state_->header.suite, state_->header.seed, contracts, cases);
   state_->file->write_text("", attribute::digest, digest);
+  if (state_->version != schema::first_version)
+    state_->file->overwrite_numbers("", attribute::format_version, StoredType::uint32,
+                                    std::as_bytes(std::span(&state_->version, 1)));
   state_->file->close();
   const int fd = ::open(state_->temporary.c_str(), O_RDONLY | O_CLOEXEC);
   const bool synced = fd >= 0 && ::fsync(fd) == 0;

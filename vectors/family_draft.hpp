@@ -28,6 +28,10 @@ enum class Draw : std::uint32_t {
   order = 12,
   poison = 13,
   noise = 14,
+  slope = 15,
+  sink = 16,
+  document = 17,
+  prefix = 18,
 };
 
 enum class Side { query, key };
@@ -45,33 +49,62 @@ struct Draft {
   std::vector<double> q, k, v;         // row-major, as in the case
   std::vector<double> q_gain, k_gain;  // the factors themselves: w or 1 + w by the contract
   std::vector<double> q_bias, k_bias;
-  double scale = 0;
+  std::vector<double> scale;                              // [1] or [Hq], as stored: the logarithm under scale_exp_cap
+  std::vector<double> alibi_slopes, sink;                 // [Hq]
   std::vector<std::uint8_t> mask;                         // [mask_batch, mask_heads, Lq, Lk], 1 = visible
   std::vector<double> bias;                               // the same axes
   std::int64_t broadcast_batch = 1, broadcast_heads = 1;  // of mask and bias
-  std::vector<std::int32_t> kv_len, q_position_ids, k_position_ids;
+  std::vector<std::int32_t> kv_len, prefix_len, q_document_ids, k_document_ids;
+  // Position ids count from first_position on, and are those rows of the tables; without tables they are stored with it
+  // added.
+  std::vector<std::int32_t> q_position_ids, k_position_ids;
   std::int64_t first_position = 0;
+
+  // Bits that replace a number of k or v at the end: what no double says, such as the payload of a NaN.
+  struct Poison {
+    Input input;
+    std::size_t index;
+    std::uint64_t pattern;
+  };
+  std::vector<Poison> poison;
 
   RandomStream stream(Draw draw) const { return {seed, static_cast<std::uint32_t>(draw)}; }
   const qkcts_norm& norm(Side side) const;
+  const qkcts_norm_range& range(Side side) const;
   std::vector<double>& rows(Side side) { return side == Side::query ? q : k; }
   std::int64_t heads(Side side) const { return side == Side::query ? shape.q_heads : shape.kv_heads; }
   std::int64_t tokens(Side side) const { return side == Side::query ? shape.q_len : shape.k_len; }
+  std::int64_t kv_head(std::int64_t h) const { return kv_head_of(contract.terms, shape, h); }
   // First element of a row of q or k.
   double* row(Side side, std::int64_t b, std::int64_t h, std::int64_t t);
   double* v_row(std::int64_t b, std::int64_t h, std::int64_t t);
   std::size_t mask_index(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t j) const;
 
+  // Row = cosine * u + sqrt(1 - cosine^2) * row, u the sign vector of the key head: rms 1, and aligned as said.
+  void point(Side side, std::int64_t b, std::int64_t h, std::int64_t t, double cosine);
+
+  bool rotates() const { return contract.terms.rope.order != QKCTS_ROPE_NONE; }
+  bool has_tables() const { return rotates() && contract.terms.rotation.angles == QKCTS_ANGLES_TABLE; }
   // Every rotation by the same angle, so that dots are those of the unrotated vectors.
   void freeze_positions();
   void set_gain(Side side, double factor);  // every lane; the bias becomes 0
 
+  // The score of q = k of rms 1 under gains of 1, but for a learned scale and what depends on the position.
+  double aligned_score() const;
+  // The standard deviation, about, of the scores of ordinary rows of head h.
+  double ordinary_score(std::int64_t h) const;
+  void set_scale(double factor);  // the learned one, of every head
   // Makes q and k of unit rms, aligned, score `size`, by amplitude, gain or learned scale, whichever the contract
   // leaves open; the rows themselves are multiplied by the amplitude in `amplify`. False if it leaves nothing open.
   bool fit_score(double size);
   double q_amplitude = 1, k_amplitude = 1;
   void amplify();
 };
+
+// Parts of the ordinary draft, by the file that draws them.
+void draw_ordinary_positions(Draft& draft);   // draft_position.cpp
+void draw_ordinary_visibility(Draft& draft);  // draft_visibility.cpp: lengths, mask, documents, prefix
+void draw_ordinary_logits(Draft& draft);      // draft_logit.cpp: scale, slopes, sinks
 
 // The case; cos and sin, if the contract needs them, are left to the caller (DrawnCase says which rows).
 DrawnCase sealed(const Draft& draft);
@@ -80,5 +113,7 @@ DrawnCase sealed(const Draft& draft);
 std::vector<double> row_of(const Tensor& tensor, std::int64_t row);
 double sum_of_squares(const std::vector<double>& row);
 double dot(const std::vector<double>& left, const std::vector<double>& right);
+// exp of minus this underflows to 0 in the accumulator.
+double underflow_gap(Format format);
 
 }  // namespace qkcts

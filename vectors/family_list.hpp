@@ -13,5 +13,9 @@ std::span<const InputFamily> norm_families();      // what the norm and its epsi
 std::span<const InputFamily> range_families();     // ends of the exponent range
 std::span<const InputFamily> score_families();     // what cap and softmax decide
 std::span<const InputFamily> mask_families();      // what hidden keys decide
+std::span<const InputFamily> logit_families();     // what is added to the scores: sinks, slopes
+std::span<const InputFamily> position_families();  // what positions decide without tables
+std::span<const InputFamily> clamp_families();     // what clamps decide
+std::span<const InputFamily> hidden_families();    // what stands where nobody looks
 
 }  // namespace qkcts

@@ -117,6 +117,70 @@ std::string random_mask_broken(const GoldenCase& golden) {
   return {};
 }
 
+// ---- scattered_documents ------------------------------------------------------------------------------------------
+
+std::string scattered_documents_fault(const Draft& draft) {
+  if (draft.contract.terms.regions.documents == 0) return "needs documents";
+  return draft.shape.k_len < 4 ? "needs at least 4 keys" : std::string();
+}
+
+constexpr std::int32_t strangers_document = 77;  // no key has it
+
+std::int64_t stranger(std::int64_t queries) {
+  return queries / 2;
+}
+
+// Documents whose keys lie among those of others, with the ends of the range as ids; one query belongs to none of them.
+void draw_scattered_documents(Draft& draft) {
+  constexpr std::int32_t ids[] = {std::numeric_limits<std::int32_t>::max(), -1,
+                                  std::numeric_limits<std::int32_t>::min()};
+  const qkcts_shape& s = draft.shape;
+  const RandomStream stream = draft.stream(Draw::document);
+  for (std::size_t i = 0; i < draft.k_document_ids.size(); ++i) {
+    const std::size_t t = i % static_cast<std::size_t>(s.k_len);
+    draft.k_document_ids[i] = ids[t < 4 ? t % 3 : stream.below(i, 3)];
+  }
+  for (std::size_t i = 0; i < draft.q_document_ids.size(); ++i)
+    draft.q_document_ids[i] = static_cast<std::int64_t>(i) % s.q_len == stranger(s.q_len)
+                                  ? strangers_document
+                                  : ids[stream.below(i + (std::uint64_t{1} << 32U), 3)];
+}
+
+std::string scattered_documents_broken(const GoldenCase& golden) {
+  const Case& c = golden.input;
+  const std::vector<double> ids = c.inputs.at(Input::k_document_ids).values();
+  if (ids[0] != ids[3] || ids[0] == ids[1] || ids[1] == ids[2]) return "the first documents do not alternate";
+  const Visibility visibility(c);
+  for (std::int64_t j = 0; j < c.shape.k_len; ++j)
+    if (visibility.visible(0, 0, stranger(c.shape.q_len), j))
+      return fmt::format("the query of no document sees key {}", j);
+  return {};
+}
+
+// ---- prefix_ends --------------------------------------------------------------------------------------------------
+
+std::string prefix_ends_fault(const Draft& draft) {
+  return draft.contract.terms.regions.prefix == 0 ? "needs a prefix" : std::string();
+}
+
+std::int64_t prefix_end(std::int64_t b, std::int64_t keys) {
+  const std::int64_t ends[] = {keys, 0, keys - 1, 1};
+  return ends[b % std::ssize(ends)];
+}
+
+void draw_prefix_ends(Draft& draft) {
+  for (std::size_t b = 0; b < draft.prefix_len.size(); ++b)
+    draft.prefix_len[b] = static_cast<std::int32_t>(prefix_end(static_cast<std::int64_t>(b), draft.shape.k_len));
+}
+
+std::string prefix_ends_broken(const GoldenCase& golden) {
+  const std::vector<double> lengths = golden.input.inputs.at(Input::prefix_len).values();
+  for (std::size_t b = 0; b < lengths.size(); ++b)
+    if (lengths[b] != static_cast<double>(prefix_end(static_cast<std::int64_t>(b), golden.input.shape.k_len)))
+      return fmt::format("batch entry {} has a prefix of {}", b, lengths[b]);
+  return {};
+}
+
 constexpr InputFamily list[] = {
     {"padded", "key lengths of 0, full and between; what is hidden holds large finite values", "QK-MASK",
      "batch entries 0 and 1 have length 0 and Lk; every hidden entry of k and v is at least 2^40 (2^13 in binary16)",
@@ -124,6 +188,11 @@ constexpr InputFamily list[] = {
     {"random_mask", "scattered keys, rows without any key at the head, in the middle and at the end", "QK-MASK",
      "those rows see no key, the others between a twentieth and two thirds", random_mask_fault, draw_random_mask,
      random_mask_broken},
+    {"scattered_documents", "documents in pieces among each other, in no order, and a query that belongs to none",
+     "QK-MASK", "keys 0 and 3 are of one document, 1 and 2 of others; the middle query sees no key",
+     scattered_documents_fault, draw_scattered_documents, scattered_documents_broken},
+    {"prefix_ends", "prefixes of every key, of none, of all but one and of one", "QK-MASK",
+     "prefix lengths are Lk, 0, Lk - 1, 1 in turn", prefix_ends_fault, draw_prefix_ends, prefix_ends_broken},
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ void draw_correlated(Draft& draft) {
     for (std::int64_t h = 0; h < s.q_heads; ++h)
       for (std::int64_t t = 0; t < s.q_len; ++t) {
         double* q = draft.row(Side::query, b, h, t);
-        const double* k = draft.row(Side::key, b, h / (s.q_heads / s.kv_heads), t % s.k_len);
+        const double* k = draft.row(Side::key, b, draft.kv_head(h), t % s.k_len);
         for (std::int64_t d = 0; d < s.head_dim; ++d) q[d] = correlation * k[d] + residue * q[d];
       }
 }
@@ -57,7 +57,7 @@ std::string correlated_broken(const GoldenCase& golden) {
     for (std::int64_t h = 0; h < s.q_heads; ++h)
       for (std::int64_t t = 0; t < s.q_len; ++t, ++count) {
         const std::vector<double> left = row_of(q, (b * s.q_heads + h) * s.q_len + t);
-        const std::int64_t kv_head = h / (s.q_heads / s.kv_heads);
+        const std::int64_t kv_head = kv_head_of(golden.input.contract.terms, s, h);
         const std::vector<double> right = row_of(k, (b * s.kv_heads + kv_head) * s.k_len + t % s.k_len);
         sum += dot(left, right) / std::sqrt(sum_of_squares(left) * sum_of_squares(right));
       }
@@ -103,11 +103,10 @@ void draw_norm40(Draft& draft) {
   for (std::int64_t b = 0; b < s.batch; ++b)
     for (std::int64_t h = 0; h < s.q_heads; ++h)
       for (std::int64_t t = 0; t < s.q_len; ++t)
-        std::copy_n(draft.row(Side::key, b, h / (s.q_heads / s.kv_heads), t), s.head_dim,
-                    draft.row(Side::query, b, h, t));
+        std::copy_n(draft.row(Side::key, b, draft.kv_head(h), t), s.head_dim, draft.row(Side::query, b, h, t));
   // Nothing but norm, scale and cap acts on the 1600.
   for (const Side side : {Side::query, Side::key}) draft.set_gain(side, 1);
-  draft.scale = 16;
+  draft.set_scale(16);
   // Equal vectors at equal positions: their dot stays 1600 under any rotation.
   if (!draft.q_position_ids.empty())
     for (std::int64_t b = 0; b < s.batch; ++b)
@@ -119,8 +118,9 @@ std::string norm40_broken(const GoldenCase& golden) {
   const Tensor& q = golden.input.inputs.at(Input::q);
   const Tensor& k = golden.input.inputs.at(Input::k);
   for (std::int64_t row = 0; row < s.batch * s.q_heads * s.q_len; ++row) {
-    const std::int64_t head = row / s.q_len;
-    const std::int64_t kv_row = head / (s.q_heads / s.kv_heads) * s.k_len + row % s.q_len;
+    const std::int64_t b = row / s.q_len / s.q_heads;
+    const std::int64_t kv_head = kv_head_of(golden.input.contract.terms, s, row / s.q_len % s.q_heads);
+    const std::int64_t kv_row = (b * s.kv_heads + kv_head) * s.k_len + row % s.q_len;
     const std::vector<double> left = row_of(q, row);
     if (left != row_of(k, kv_row) || sum_of_squares(left) != norm40 * norm40)
       return fmt::format("row {} of q is not its key, or its norm is not 40", row);
@@ -228,6 +228,9 @@ void draw_offset_positions(Draft& draft) {
 
 std::string offset_positions_broken(const GoldenCase& golden) {
   const std::vector<double> ids = golden.input.inputs.at(Input::k_position_ids).values();
+  const std::int64_t origin =
+      golden.first_position + static_cast<std::int64_t>(*std::min_element(ids.begin(), ids.end()));
+  if (origin < far_away) return fmt::format("a key stands at position {}", origin);
   const auto keys = static_cast<std::ptrdiff_t>(golden.input.shape.k_len);
   std::vector<double> first(ids.begin(), ids.begin() + keys);
   if (keys > 3 && std::is_sorted(first.begin(), first.end())) return "positions are in order";
@@ -249,8 +252,8 @@ constexpr InputFamily list[] = {
      "QK-SOFTMAX", "the largest score lies in the last third of the visible keys in most rows", long_rows_fault,
      draw_long_rows, long_rows_broken},
     {"offset_positions", "positions from 100,000 on in random order: position is not the index of the row", "QK-ROPE",
-     "positions of a batch entry are distinct and unordered", offset_positions_fault, draw_offset_positions,
-     offset_positions_broken},
+     "positions of a batch entry are distinct, unordered and at least 100,000", offset_positions_fault,
+     draw_offset_positions, offset_positions_broken},
 };
 
 }  // namespace

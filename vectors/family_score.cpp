@@ -10,22 +10,12 @@
 namespace qkcts {
 namespace {
 
-// Row = cosine * u + sqrt(1 - cosine^2) * noise, u the sign vector of the key head: rms 1, and aligned as said.
-void point(Draft& draft, Side side, std::int64_t b, std::int64_t h, std::int64_t t, double cosine) {
-  const RandomStream direction = draft.stream(Draw::direction);
-  const std::int64_t kv_head = side == Side::query ? h / (draft.shape.q_heads / draft.shape.kv_heads) : h;
-  const double rest = std::sqrt(std::max(0.0, 1 - cosine * cosine));
-  double* row = draft.row(side, b, h, t);
-  for (std::int64_t d = 0; d < draft.shape.head_dim; ++d)
-    row[d] = cosine * direction.sign(static_cast<std::uint64_t>(kv_head * draft.shape.head_dim + d)) + rest * row[d];
-}
-
 template <class Cosine>  // (side, token) -> cosine
 void point_all(Draft& draft, const Cosine& cosine) {
   for (const Side side : {Side::query, Side::key})
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
-        for (std::int64_t t = 0; t < draft.tokens(side); ++t) point(draft, side, b, h, t, cosine(side, t));
+        for (std::int64_t t = 0; t < draft.tokens(side); ++t) draft.point(side, b, h, t, cosine(side, t));
 }
 
 std::string score_fault(const Draft& draft, double size) {
@@ -37,7 +27,8 @@ std::string score_fault(const Draft& draft, double size) {
 
 // ---- near_cap -----------------------------------------------------------------------------------------------------
 
-constexpr double caps_reached = 4;  // the lowest score is about -4 caps
+constexpr double caps_reached = 4;                                // the lowest score is about -4 caps
+constexpr double near_cap_cosines[] = {-1, -0.5, -0.25, -0.125};  // of the keys, in turn
 
 std::string near_cap_fault(const Draft& draft) {
   const double cap = draft.contract.terms.score.softcap;
@@ -45,10 +36,11 @@ std::string near_cap_fault(const Draft& draft) {
 }
 
 void draw_near_cap(Draft& draft) {
-  constexpr double cosines[] = {-1, -0.5, -0.25, -0.125};
   draft.freeze_positions();
   draft.fit_score(caps_reached * draft.contract.terms.score.softcap);
-  point_all(draft, [&](Side side, std::int64_t t) { return side == Side::query ? 0.96 : cosines[t % 4]; });
+  point_all(draft, [&](Side side, std::int64_t t) {
+    return side == Side::query ? 0.96 : near_cap_cosines[static_cast<std::size_t>(t) % 4];
+  });
   draft.amplify();
   std::fill(draft.bias.begin(), draft.bias.end(), 0.0);
 }
@@ -65,11 +57,6 @@ std::string near_cap_broken(const GoldenCase& golden) {
 }
 
 // ---- one_hot ------------------------------------------------------------------------------------------------------
-
-// exp of minus this underflows to 0 in the accumulator.
-double underflow_gap(Format format) {
-  return accumulator_format(format) == Format::binary64 ? 760 : 110;
-}
 
 std::string one_hot_fault(const Draft& draft) {
   if (draft.contract.terms.score.softcap > 0) return "needs scores without a soft-cap";

@@ -69,10 +69,10 @@ void drop_useless_profiles(GoldenCase& golden, std::vector<DroppedProfile>& drop
   }
 }
 
-Outcome work_on(const PlannedCase& planned) {
+Outcome work_on(const PlannedCase& planned, Tier tier) {
   Outcome outcome;
   try {
-    GoldenCase golden = make_golden(planned, outcome.dropped);
+    GoldenCase golden = make_golden(planned, outcome.dropped, tier);
     if (golden.profiles.empty()) {
       outcome.refusal = "no profile can judge it";
     } else if (std::string broken = input_family(planned.family).broken(golden); !broken.empty()) {
@@ -93,7 +93,7 @@ Outcome work_on(const PlannedCase& planned) {
 // Threads that work on the cases in order; the caller takes the outcomes in order.
 class Workers {
  public:
-  Workers(const Plan& plan, unsigned jobs) : plan_(plan), outcomes_(plan.cases.size()) {
+  Workers(const Plan& plan, unsigned jobs, Tier tier) : plan_(plan), tier_(tier), outcomes_(plan.cases.size()) {
     for (unsigned i = 0; i < std::max(1U, jobs); ++i) threads_.emplace_back([this] { run(); });
   }
   ~Workers() {
@@ -127,7 +127,7 @@ class Workers {
         if (stop_ || next_ >= outcomes_.size()) return;
         index = next_++;
       }
-      Outcome outcome = work_on(plan_.cases[index]);
+      Outcome outcome = work_on(plan_.cases[index], tier_);
       {
         const std::lock_guard lock(mutex_);
         outcomes_[index] = std::move(outcome);
@@ -137,6 +137,7 @@ class Workers {
   }
 
   const Plan& plan_;
+  const Tier tier_;
   std::vector<std::optional<Outcome>> outcomes_;
   std::size_t next_ = 0, taken_ = 0;
   bool stop_ = false;
@@ -157,18 +158,17 @@ Case make_case(const PlannedCase& planned, std::int64_t& first_position) {
   drawn.c.slug = planned.slug;
   first_position = drawn.first_position;
   if (drawn.table_rows > 0) {
-    const qkcts_rope& rope = planned.contract.terms.rope;
-    const std::int64_t rotated = rope.rotated == 0 ? planned.shape.head_dim : rope.rotated;
-    RopeTables tables =
-        rope_tables(rope.theta, rotated, drawn.first_position, drawn.table_rows, accumulator_format(planned.format));
+    const qkcts_contract& terms = planned.contract.terms;
+    RopeTables tables = rope_tables(terms.rope, terms.rotation, planned.shape.head_dim, drawn.first_position,
+                                    drawn.table_rows, accumulator_format(planned.format));
     drawn.c.inputs.set(Input::cos, std::move(tables.cos));
     drawn.c.inputs.set(Input::sin, std::move(tables.sin));
   }
   return std::move(drawn.c);
 }
 
-Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<std::string>& profiles) {
-  ReferenceResult result = evaluate(c, rows);
+Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<std::string>& profiles, Tier tier) {
+  ReferenceResult result = evaluate(c, rows, tier);
   Evidence evidence;
   for (const std::string& name : profiles) {
     std::array<StageBudget, QKCTS_STAGE_COUNT> budgets = stage_budgets(c, result.exact, rows, shipped_profile(name));
@@ -186,7 +186,7 @@ Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<s
   return evidence;
 }
 
-GoldenCase make_golden(const PlannedCase& planned, std::vector<DroppedProfile>& dropped) {
+GoldenCase make_golden(const PlannedCase& planned, std::vector<DroppedProfile>& dropped, Tier tier) {
   GoldenCase golden;
   golden.input = make_case(planned, golden.first_position);
   golden.family = planned.family;
@@ -196,7 +196,7 @@ GoldenCase make_golden(const PlannedCase& planned, std::vector<DroppedProfile>& 
   if (golden.profiles.empty())
     for (const Profile& profile : profiles_for(planned.format)) golden.profiles.push_back(profile.name);
   const StageRows rows = select_rows(planned.contract.terms, planned.shape, planned.rows, planned.seed);
-  Evidence evidence = make_evidence(golden.input, rows, golden.profiles);
+  Evidence evidence = make_evidence(golden.input, rows, golden.profiles, tier);
   golden.stages = std::move(evidence.stages);
   golden.entropy = evidence.entropy;
   golden.p_max = evidence.p_max;
@@ -211,7 +211,7 @@ GenerateReport generate_corpus(const Plan& plan, const std::string& path, const 
   progress.all = plan.cases.size();
   for (const PlannedCase& planned : plan.cases) progress.work_all += estimated_seconds(planned);
   CorpusWriter writer(path, {plan.suite, options.generator_version, plan.seed});
-  Workers workers(plan, options.jobs);
+  Workers workers(plan, options.jobs, options.tier);
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     Outcome outcome = workers.take(i);
     if (outcome.error) std::rethrow_exception(outcome.error);

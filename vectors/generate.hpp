@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/attention.hpp"
 #include "vectors/golden_case.hpp"
 #include "vectors/plan.hpp"
 
@@ -34,6 +35,7 @@ struct GenerateProgress {
 
 struct GenerateOptions {
   unsigned jobs = 1;
+  Tier tier = Tier::automatic;  // the file does not depend on it
   std::string generator_version;
   std::function<void(const GenerateProgress&)> progress;  // called from the calling thread, in order
 };
@@ -55,14 +57,15 @@ Case make_case(const PlannedCase& planned, std::int64_t& first_position);  // of
 
 // Evidence for a case. Throws UndecidedError and InputError. `dropped` gets the profiles that were left out; if none
 // remains, the golden case has no profile and no stage.
-GoldenCase make_golden(const PlannedCase& planned, std::vector<DroppedProfile>& dropped);
+GoldenCase make_golden(const PlannedCase& planned, std::vector<DroppedProfile>& dropped, Tier tier = Tier::automatic);
 
 // Budgets of the named profiles, and the proven stages, of given inputs: what `verify` compares with.
 struct Evidence {
   std::array<GoldenStage, QKCTS_STAGE_COUNT> stages;
   Range entropy, p_max, score_max;
 };
-Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<std::string>& profiles);
+Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<std::string>& profiles,
+                       Tier tier = Tier::automatic);
 
 // Rough figures, for progress and for refusing absurd plans politely.
 double estimated_seconds(const PlannedCase& planned);  // of one core

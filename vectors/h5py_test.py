@@ -10,7 +10,7 @@ import h5py
 import numpy
 
 INPUTS = ["q", "k", "v", "q_gain", "k_gain", "q_bias", "k_bias", "cos", "sin", "q_position_ids", "k_position_ids",
-          "scale", "mask", "bias", "kv_len"]
+          "scale", "mask", "bias", "kv_len", "alibi_slopes", "sink", "q_document_ids", "k_document_ids", "prefix_len"]
 STAGES = ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"]
 PRECISION = {"binary64": 53, "binary32": 24, "binary16": 11, "bfloat16": 8}
 SMALLEST_EXPONENT = {"binary64": -1022, "binary32": -126, "binary16": -14, "bfloat16": -126}
@@ -21,22 +21,12 @@ def text(value):
 
 
 def raw_bits(dataset):
-    """The stored bits. h5py shows bfloat16 as float32, which holds each of its values."""
-    form = text(dataset.attrs["format"])
-    values = dataset[...]
-    if form == "bfloat16":
-        assert values.dtype == numpy.float32, values.dtype
-        bits = values.view(numpy.uint32)
-        assert not (bits & 0xFFFF).any() or numpy.isnan(values).any()
-        bits = (bits >> 16).astype(numpy.uint16)
-        bits[numpy.isnan(values)] = 0x7FC0
-        return bits
-    if form in PRECISION:
-        bits = values.view("u%d" % values.dtype.itemsize)
-        if form == "binary16":
-            bits = numpy.where(numpy.isnan(values), numpy.uint16(0x7E00), bits)
-        return bits
-    return values
+    """The stored bits: the type in memory is the type in the file, so that nothing is converted. dataset[...] would show
+    bfloat16 as float32, and change the payload of a NaN on the way."""
+    stored = dataset.id.get_type()
+    bits = numpy.empty(dataset.shape, "u%d" % stored.get_size())
+    dataset.id.read(h5py.h5s.ALL, h5py.h5s.ALL, bits, stored)
+    return bits
 
 
 class Digest:
@@ -125,10 +115,26 @@ def check_rounding(name, group):
     assert (error <= ulp / 2 + fine / 512).all(), name
 
 
+def count_nans(case):
+    """NaNs in k and v by their bits, and how many of them are not the canonical one."""
+    form = text(case.attrs["format"])
+    all_nans = other = 0
+    for name in ("k", "v"):
+        bits = raw_bits(case["inputs"][name]).astype(numpy.uint64)
+        size = 8 * raw_bits(case["inputs"][name]).dtype.itemsize
+        infinity = ((1 << (size - PRECISION[form])) - 1) << (PRECISION[form] - 1)
+        nans = bits[(bits & ((1 << (size - 1)) - 1)) > infinity]
+        all_nans += nans.size
+        other += (nans != infinity | (1 << (PRECISION[form] - 2))).sum()
+    return all_nans, other
+
+
 def main(path):
     cases = {}
+    nans = payloads = 0
     stored = h5py.File(path, "r")
     assert text(stored.attrs["format"]) == "qkcts-vectors"
+    assert stored.attrs["format_version"][0] in (1, 2)
     contracts = {name: text(group.attrs["digest"]) for name, group in stored["contracts"].items()}
 
     def visit(name, item):
@@ -153,12 +159,14 @@ def main(path):
         assert digest == text(case.attrs["digest"]), "digest of " + slug
         total.field(slug)
         total.field(digest)
+        nans, payloads = (a + b for a, b in zip((nans, payloads), count_nans(case)))
         for name, group in case["stages"].items():
             check_rounding(slug + " " + name, group)
     assert total.hash.hexdigest() == text(stored.attrs["digest"]), "digest of the corpus"
     assert cases
     formats = {text(case.attrs["format"]) for case in cases.values()}
-    print("%d cases in %s: digests and roundings agree" % (len(cases), ", ".join(sorted(formats))))
+    print("%d cases in %s: digests and roundings agree; %d NaNs in k and v, %d of them not canonical"
+          % (len(cases), ", ".join(sorted(formats)), nans, payloads))
 
 
 main(sys.argv[1])

@@ -32,10 +32,11 @@ struct StoredMember {
   bool is_group;
 };
 
-// A file that is being written. A failed call throws WriteError "PATH: OBJECT: reason". Equal calls give equal bytes.
+// A file that is being written. A failed call throws WriteError "SHOWN: OBJECT: reason". Equal calls give equal bytes.
 class Hdf5Output {
  public:
-  explicit Hdf5Output(const std::string& path);  // creates the file or cuts it to nothing
+  // Creates the file or cuts it to nothing. Messages name it as `shown`, the path if that is empty.
+  explicit Hdf5Output(const std::string& path, const std::string& shown = {});
   ~Hdf5Output();
   Hdf5Output(const Hdf5Output&) = delete;
   Hdf5Output& operator=(const Hdf5Output&) = delete;
@@ -48,6 +49,9 @@ class Hdf5Output {
   void write_text(const std::string& object, const char* name, std::string_view text);
   void write_texts(const std::string& object, const char* name, const std::vector<std::string>& texts);
   void write_numbers(const std::string& object, const char* name, StoredType type, std::span<const std::byte> bytes);
+  // Other numbers of the same type and count, in place.
+  void overwrite_numbers(const std::string& object, const char* name, StoredType type,
+                         std::span<const std::byte> bytes);
 
   void close();  // everything is in the file, though not yet on the medium
 

@@ -18,10 +18,10 @@ constexpr std::uint64_t contiguous_limit = 64 * 1024;
 constexpr unsigned deflate_level = 6;
 constexpr unsigned compact_entries = 64;  // members and attributes of a group that stay in its header
 
-[[noreturn]] void cannot_write(const std::string& path, const std::string& object) {
+[[noreturn]] void cannot_write(const std::string& file, const std::string& object) {
   const std::string reason = hdf5::library_reason();
-  throw WriteError(object.empty() ? fmt::format("{}: cannot be written: {}", path, reason)
-                                  : fmt::format("{}: /{}: cannot be written: {}", path, object, reason));
+  throw WriteError(object.empty() ? fmt::format("{}: cannot be written: {}", file, reason)
+                                  : fmt::format("{}: /{}: cannot be written: {}", file, object, reason));
 }
 
 Handle text_type(std::size_t length) {
@@ -55,19 +55,19 @@ std::vector<hsize_t> chunk_extents(const std::vector<std::uint64_t>& extents, st
 }  // namespace
 
 struct Hdf5Output::State {
-  std::string path;
+  std::string shown;
   Handle file{-1, H5Fclose};
 
   void write_attribute(const std::string& object, const char* name, hid_t type, hid_t space, const void* data) const {
     const Handle owner(H5Oopen(file, object.empty() ? "/" : object.c_str(), H5P_DEFAULT), H5Oclose);
     const Handle attribute(H5Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    if (!owner.valid() || !attribute.valid() || H5Awrite(attribute, type, data) < 0) cannot_write(path, object);
+    if (!owner.valid() || !attribute.valid() || H5Awrite(attribute, type, data) < 0) cannot_write(shown, object);
   }
 };
 
-Hdf5Output::Hdf5Output(const std::string& path) : state_(std::make_unique<State>()) {
+Hdf5Output::Hdf5Output(const std::string& path, const std::string& shown) : state_(std::make_unique<State>()) {
   const LibraryLock lock;
-  state_->path = path;
+  state_->shown = shown.empty() ? path : shown;
   const Handle access = hdf5::access_list();
   const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   set_group_properties(creation);
@@ -85,7 +85,7 @@ void Hdf5Output::create_group(const std::string& group) {
   const Handle list(H5Pcreate(H5P_GROUP_CREATE), H5Pclose);
   set_group_properties(list);
   const Handle made(H5Gcreate2(state_->file, group.c_str(), H5P_DEFAULT, list, H5P_DEFAULT), H5Gclose);
-  if (!made.valid()) cannot_write(state_->path, group);
+  if (!made.valid()) cannot_write(state_->shown, group);
 }
 
 void Hdf5Output::write_dataset(const std::string& dataset, StoredType type, const std::vector<std::uint64_t>& extents,
@@ -106,7 +106,7 @@ void Hdf5Output::write_dataset(const std::string& dataset, StoredType type, cons
   }
   const Handle made(H5Dcreate2(state_->file, dataset.c_str(), stored, space, H5P_DEFAULT, list, H5P_DEFAULT), H5Dclose);
   if (!made.valid() || H5Dwrite(made, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
-    cannot_write(state_->path, dataset);
+    cannot_write(state_->shown, dataset);
 }
 
 void Hdf5Output::write_text(const std::string& object, const char* name, std::string_view text) {
@@ -135,10 +135,19 @@ void Hdf5Output::write_numbers(const std::string& object, const char* name, Stor
   state_->write_attribute(object, name, hdf5::file_type(type), space, bytes.data());
 }
 
+void Hdf5Output::overwrite_numbers(const std::string& object, const char* name, StoredType type,
+                                   std::span<const std::byte> bytes) {
+  const LibraryLock lock;
+  const Handle owner(H5Oopen(state_->file, object.empty() ? "/" : object.c_str(), H5P_DEFAULT), H5Oclose);
+  const Handle attribute(H5Aopen(owner, name, H5P_DEFAULT), H5Aclose);
+  if (!attribute.valid() || H5Awrite(attribute, hdf5::file_type(type), bytes.data()) < 0)
+    cannot_write(state_->shown, object);
+}
+
 void Hdf5Output::close() {
   const LibraryLock lock;
   if (!state_->file.valid()) return;
-  if (H5Fflush(state_->file, H5F_SCOPE_GLOBAL) < 0 || !state_->file.close()) cannot_write(state_->path, {});
+  if (H5Fflush(state_->file, H5F_SCOPE_GLOBAL) < 0 || !state_->file.close()) cannot_write(state_->shown, {});
 }
 
 }  // namespace qkcts

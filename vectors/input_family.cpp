@@ -13,7 +13,8 @@ namespace qkcts {
 std::span<const InputFamily> input_families() {
   static const std::vector<InputFamily> all = [] {
     std::vector<InputFamily> list;
-    for (const auto part : {ordinary_families(), norm_families(), range_families(), score_families(), mask_families()})
+    for (const auto part : {ordinary_families(), norm_families(), range_families(), score_families(), mask_families(),
+                            logit_families(), position_families(), clamp_families(), hidden_families()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();

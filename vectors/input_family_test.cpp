@@ -64,6 +64,33 @@ constexpr Sample samples[] = {
     {"padded", "clause_empty_uniform", "1,4,2,5,17,24,20"},
     {"random_mask", "clause_mask_boolean", "2,4,2,9,35,24,20"},
     {"random_mask", "clause_bias_additive", "2,4,2,9,35,24,20"},
+    // Clauses of contract ABI 1.1, under families of their own and under those that they could have disturbed.
+    {"sink_equal", "clause_sink_column", "2,4,2,5,9,24,20"},
+    {"sink_equal", "clause_sink_post_scale", "2,4,2,9,5,24,20"},
+    {"sink_extremes", "clause_sink_column", "2,4,2,5,9,24,20"},
+    {"sink_extremes", "clause_sink_post_scale", "1,1,1,5,9,24,20"},
+    {"alibi_saturation", "clause_alibi_relative", "1,4,2,3,65,24,20"},
+    {"alibi_saturation", "clause_alibi_symmetric", "1,4,2,3,65,24,20"},
+    {"alibi_saturation", "clause_alibi_last_key", "1,4,2,9,12,24,20"},
+    {"far_positions", "clause_rope_computed", "2,4,2,6,10,24,20"},
+    {"offset_positions", "clause_rope_computed", "2,4,2,6,10,24,20"},
+    {"temperature_steps", "clause_query_temperature", "2,4,2,7,10,24,20"},
+    {"clamped", "clause_clip_before", "1,4,2,9,14,24,20"},
+    {"clamped", "clause_clip_after", "2,4,2,9,14,24,20"},
+    {"clamped", "clause_clip_without_norm", "1,4,2,9,14,24,20"},
+    {"poisoned", "clause_hidden_excluded", "2,4,2,5,17,24,20"},
+    {"padded", "clause_hidden_excluded", "3,4,2,5,17,24,20"},
+    {"scattered_documents", "clause_mask_documents", "2,4,2,5,9,24,20"},
+    {"prefix_ends", "clause_mask_prefix", "4,4,2,7,9,24,20"},
+    {"correlated", "clause_heads_tile", "1,6,3,9,15,24,20"},
+    {"norm40", "clause_heads_tile", "2,6,3,5,8,24,20"},
+    {"one_hot", "clause_base_two", "1,4,2,5,14,24,20"},
+    {"one_hot", "clause_scale_per_head", "1,4,2,5,14,24,20"},
+    {"one_hot", "clause_sink_column", "1,4,2,5,14,24,20"},
+    {"low_scores", "clause_lse_base_two", "1,4,2,5,14,24,20"},
+    {"tied", "clause_sink_column", "1,4,2,5,14,24,20"},
+    {"long_rows", "clause_mask_prefix", "1,6,2,9,129,24,20"},
+    {"eps_edge", "clause_clip_before", "1,4,2,12,18,24,20"},
 };
 
 std::string name_of(const testing::TestParamInfo<Sample>& info) {
@@ -131,6 +158,19 @@ TEST(InputFamily, UnfitContractsAreRefusedWithAReason) {
   EXPECT_NE(fault("offset_positions", "plain_sdpa", shape, Format::binary32), "");
   EXPECT_NE(fault("gain_signs", "henry2020_l2", shape, Format::binary32), "");
   EXPECT_EQ(fault("gaussian", "plain_sdpa", shape, Format::binary32), "");
+  EXPECT_EQ(fault("sink_equal", "plain_sdpa", shape, Format::binary32), "needs a sink");
+  EXPECT_EQ(fault("sink_extremes", "qwen3_rmsnorm", shape, Format::binary32), "needs a sink");
+  EXPECT_EQ(fault("alibi_saturation", "plain_sdpa", shape, Format::binary32), "needs a linear bias");
+  EXPECT_EQ(fault("alibi_saturation", "clause_alibi_relative", "1,4,2,3,5,8,6", Format::binary32),
+            "needs at least 8 keys");
+  EXPECT_EQ(fault("far_positions", "plain_sdpa", shape, Format::binary32), "needs a rotary embedding");
+  EXPECT_NE(fault("far_positions", "qwen3_rmsnorm", shape, Format::binary32).find("computed"), std::string::npos);
+  EXPECT_EQ(fault("temperature_steps", "plain_sdpa", shape, Format::binary32), "needs a query temperature");
+  EXPECT_EQ(fault("clamped", "plain_sdpa", shape, Format::binary32), "needs a clamp");
+  EXPECT_EQ(fault("poisoned", "clause_kv_lengths", shape, Format::binary32), "needs hidden values that are excluded");
+  EXPECT_EQ(fault("scattered_documents", "plain_sdpa", shape, Format::binary32), "needs documents");
+  EXPECT_EQ(fault("prefix_ends", "qwen3_rmsnorm", shape, Format::binary32), "needs a prefix");
+  EXPECT_NE(fault("one_hot", "clause_clip_after", shape, Format::binary32), "") << "a clamp bounds the scores";
   const PlannedCase unfit = sample_plan("plain_sdpa", "padded", Format::binary32, shape);
   EXPECT_THROW(make_case(unfit), InputError);
 }
@@ -148,6 +188,32 @@ TEST(InputFamily, GaussianScaledScoresHaveVarianceOne) {
     fourths += s * s * s * s / rows;
   }
   EXPECT_NEAR(squares, 1, 5 * std::sqrt((fourths - squares * squares) / rows));
+}
+
+// Bits that no number has: signalling and quiet NaNs, payloads, both signs, both infinities, and finite ends of the
+// range.
+TEST(InputFamily, PoisonIsOfEveryKind) {
+  for (const Format format : {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16}) {
+    const Case c = make_case(sample_plan("clause_hidden_excluded", "poisoned", format, "1,4,2,5,17,24,20"));
+    const FormatParameters& p = parameters(format);
+    const std::uint64_t sign = std::uint64_t{1} << static_cast<unsigned>(p.bits - 1);
+    const std::uint64_t quiet = std::uint64_t{1} << static_cast<unsigned>(p.precision - 2);
+    for (const Input input : {Input::k, Input::v}) {
+      std::set<std::string> kinds;
+      const Tensor& tensor = c.inputs.at(input);
+      for (std::size_t i = 0; i < tensor.count(); ++i) {
+        const std::uint64_t pattern = tensor.pattern(i);
+        const std::string side = (pattern & sign) != 0 ? "-" : "+";
+        if (std::isinf(tensor.value(i))) kinds.insert(side + "inf");
+        if (!std::isnan(tensor.value(i))) continue;
+        kinds.insert(side + ((pattern & quiet) != 0 ? "quiet" : "signalling"));
+        if ((pattern & (quiet - 1)) != 0) kinds.insert("payload");
+      }
+      EXPECT_EQ(kinds,
+                (std::set<std::string>{"+inf", "-inf", "+quiet", "-quiet", "+signalling", "-signalling", "payload"}))
+          << p.name << " " << input_name(input);
+    }
+  }
 }
 
 // Lanes that are rotated together, and the two sides, must not share a gain, or clauses coincide.

@@ -35,14 +35,20 @@ std::vector<std::string> input_dimensions(Input input, std::size_t rank) {
     case Input::sin:
       return {"position", "pair"};
     case Input::q_position_ids:
+    case Input::q_document_ids:
       return {"batch", "query"};
     case Input::k_position_ids:
+    case Input::k_document_ids:
       return {"batch", "key"};
     case Input::mask:
     case Input::bias:
       return {"batch", "q_head", "query", "key"};
     case Input::kv_len:
+    case Input::prefix_len:
       return {"batch"};
+    case Input::alibi_slopes:
+    case Input::sink:
+      return {"q_head"};
     default:  // gains, biases, scale: [1], [D], [H], [H*D] or [H, D], as the contract's axes say
       return rank == 2 ? std::vector<std::string>{"head", "lane"} : std::vector<std::string>{"entry"};
   }

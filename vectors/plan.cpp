@@ -11,6 +11,7 @@
 #include "conformance/digest.hpp"
 #include "conformance/document.hpp"
 #include "conformance/file.hpp"
+#include "conformance/further_profiles.hpp"
 #include "conformance/json_schema.hpp"
 #include "conformance/machine_profile.hpp"
 #include "vectors/input_family.hpp"
@@ -41,7 +42,7 @@ std::vector<Contract> contracts_of(const Json& group) {
 }
 
 void check_profiles(const PlannedCase& planned) {
-  const std::vector<Profile> known = profiles_for(planned.format);
+  const std::vector<Profile> known = selectable_profiles(planned.format);
   for (const std::string& name : planned.profiles)
     if (std::none_of(known.begin(), known.end(), [&](const Profile& p) { return p.name == name; }))
       throw InputError(fmt::format("profile {} does not judge {}", name, parameters(planned.format).name));

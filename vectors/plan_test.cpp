@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "vectors/format_version.hpp"
 #include "vectors/input_family.hpp"
 #include "vectors/slug.hpp"
 
@@ -112,8 +113,10 @@ TEST(Plan, CoreHoldsWhatItPromises) {
     one_lane |= planned.shape.head_dim == 1;
     uneven |= planned.shape.head_dim % 8 != 0;
   }
-  for (const std::string& contract : shipped_contracts())
+  for (const std::string& contract : shipped_contracts()) {
+    if (format_version_of(shipped_contract(contract).terms) != 1) continue;
     EXPECT_EQ(formats[contract].count(Format::binary32), 1U) << contract;
+  }
   for (const char* contract :
        {"qwen3_rmsnorm", "henry2020_l2", "vit22b_rms_uncentered", "gemma2_softcap", "plain_sdpa"})
     EXPECT_EQ(formats[contract].size(), 4U) << contract;
@@ -122,7 +125,36 @@ TEST(Plan, CoreHoldsWhatItPromises) {
     EXPECT_EQ(q_lengths.count(length), 1U) << length;
   }
   EXPECT_TRUE(batch && differing_values && grouped && odd && one_lane && uneven);
+  for (const PlannedCase& planned : load_plan("clauses").cases) families.insert(planned.family);
   EXPECT_EQ(families.size(), input_families().size());
+}
+
+// Files of core and smoke are read by every reader of version 1 for ever.
+TEST(Plan, OnlyTheSuiteOfClausesNeedsTheSecondVersion) {
+  for (const std::string& name : shipped_plans())
+    for (const PlannedCase& planned : load_plan(name).cases)
+      EXPECT_EQ(format_version_of(planned.contract.terms), name == "clauses" ? 2U : 1U) << name << " " << planned.slug;
+}
+
+TEST(Plan, ClausesHoldsWhatItPromises) {
+  const Plan clauses = load_plan("clauses");
+  EXPECT_LE(clauses.cases.size(), 200U);
+  std::map<std::string, std::set<Format>> formats;
+  for (const PlannedCase& planned : clauses.cases) {
+    const qkcts_shape& s = planned.shape;
+    const qkcts_regions& regions = planned.contract.terms.regions;
+    if (planned.family == "gaussian") formats[planned.contract.name].insert(planned.format);
+    EXPECT_TRUE(s.q_len != s.k_len && s.head_dim != s.v_head_dim && s.kv_heads > 1 && s.kv_heads < s.q_heads)
+        << planned.slug;
+    if (regions.chunk > 0) {
+      EXPECT_GT(s.k_len, regions.chunk) << planned.slug;
+      EXPECT_GT((s.k_len - 1) / regions.chunk, (s.k_len - s.q_len) / regions.chunk) << "one chunk: " << planned.slug;
+    }
+  }
+  for (const std::string& contract : shipped_contracts()) {
+    if (format_version_of(shipped_contract(contract).terms) != 2) continue;
+    EXPECT_EQ(formats[contract].size(), 4U) << contract;
+  }
 }
 
 TEST(Plan, EveryShippedPlanLoads) {

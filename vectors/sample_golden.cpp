@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -27,6 +29,31 @@ GoldenCase sample_golden(const std::string& contract, const std::string& family,
                          const std::string& shape) {
   std::vector<DroppedProfile> dropped;
   return make_golden(sample_plan(contract, family, format, shape), dropped);
+}
+
+GoldenCase golden_with_excluded_keys(Format format) {
+  GoldenCase golden = sample_golden("clause_kv_lengths", "padded", format, "2,2,1,3,4,8,6");
+  Case& c = golden.input;
+  c.contract.terms.softmax.hidden_values = QKCTS_HIDDEN_EXCLUDED;
+  c.contract.name = "excluded";
+  const FormatParameters& p = parameters(format);
+  const std::uint64_t infinity = encode(format, HUGE_VAL), sign = std::uint64_t{1} << static_cast<unsigned>(p.bits - 1);
+  const std::uint64_t quiet = std::uint64_t{1} << static_cast<unsigned>(p.precision - 2);
+  const std::uint64_t patterns[] = {infinity | quiet, infinity | 1,         sign | infinity | 2, sign | infinity,
+                                    infinity,         infinity | quiet | 3, sign | (sign - 1),   infinity - 1};
+  for (const Input input : {Input::k, Input::v}) {
+    Tensor& tensor = *c.inputs.tensors[static_cast<std::size_t>(input)];
+    const auto lanes = static_cast<std::size_t>(tensor.shape[3]);
+    for (std::size_t d = 0; d < lanes; ++d) tensor.set_pattern(3 * lanes + d, patterns[d]);
+  }
+  ProvenStage& k_norm = golden.stages[QKCTS_STAGE_K_NORM].values;
+  for (std::size_t i = 3 * 8; i < 4 * 8; ++i) {
+    k_norm.rule[i] = ElementRule::hidden;
+    k_norm.expected[i] = infinity | quiet;
+    k_norm.hi[i] = std::bit_cast<double>(std::uint64_t{0x7ff8000000000000});
+    k_norm.lo[i] = 0;
+  }
+  return golden;
 }
 
 TemporaryFolder::TemporaryFolder() {
@@ -57,7 +84,7 @@ void write_bytes(const std::string& path, const std::string& bytes) {
 }
 
 std::string write_corpus(const TemporaryFolder& folder, const std::string& name, std::vector<GoldenCase> cases) {
-  const std::string path = folder.file(name);
+  std::string path = folder.file(name);
   CorpusWriter writer(path, {"test", "test generator", 7});
   for (GoldenCase& golden : cases) writer.add(golden);
   writer.finish();

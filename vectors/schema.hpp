@@ -8,7 +8,8 @@
 namespace qkcts::schema {
 
 constexpr std::string_view format_name = "qkcts-vectors";
-constexpr std::uint32_t format_version = 1;
+// A file has the smallest version that knows all of its contracts: format_version.hpp.
+constexpr std::uint32_t first_version = 1, latest_version = 2;
 constexpr std::string_view precision_policy =
     "expected = roundTiesToEven(z), proven; |z - (value_hi + value_lo/256 ulp(value_hi))| <= 2^-9 ulp(value_hi)";
 

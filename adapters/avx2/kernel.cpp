@@ -73,7 +73,7 @@ void HeadAttention::load_values(std::int64_t b, std::int64_t kv) {
 
 void HeadAttention::run(std::int64_t b, std::int64_t kv, const float* queries, const float* panels) {
   load_values(b, kv);
-  const std::int64_t rows = plan_.shape.q_heads / plan_.shape.kv_heads * plan_.shape.q_len;
+  const std::int64_t rows = plan_.group() * plan_.shape.q_len;
   for (std::int64_t first = 0; first < rows; first += block_rows) {
     const std::int64_t count = std::min(block_rows, rows - first);
     start_rows(b, kv, first, count);
@@ -84,13 +84,13 @@ void HeadAttention::run(std::int64_t b, std::int64_t kv, const float* queries, c
 }
 
 void HeadAttention::start_rows(std::int64_t b, std::int64_t kv, std::int64_t first, std::int64_t count) {
-  const std::int64_t group = plan_.shape.q_heads / plan_.shape.kv_heads;
   for (std::int64_t r = 0; r < count; ++r) {
     RunningRow& row = rows_[r];
     row = RunningRow{};
     row.logits.b = b;
-    row.logits.h = kv * group + (first + r) / plan_.shape.q_len;
+    row.logits.h = plan_.query_head(kv, (first + r) / plan_.shape.q_len);
     row.logits.t = (first + r) % plan_.shape.q_len;
+    row.logits.tau = plan_.tau(b, row.logits.h, row.logits.t);
     row.logits.keys = plan_.visible_keys(b, row.logits.t);
   }
   std::fill_n(output_.data(), count * plan_.value_stride, 0.0f);
@@ -237,13 +237,12 @@ void HeadAttention::write_empty_row(const RunningRow& row) {
 void attend(const Plan& plan) {
   const AlignedFloats queries = pack_queries(plan);
   const AlignedFloats panels = pack_keys(plan);
-  const std::int64_t group = plan.shape.q_heads / plan.shape.kv_heads;
   const std::int64_t head_panels = panel_count(plan) * plan.dim_stride * panel_keys;
   HeadAttention head(plan);
   for (std::int64_t b = 0; b < plan.shape.batch; ++b) {
     for (std::int64_t kv = 0; kv < plan.shape.kv_heads; ++kv) {
       const std::int64_t index = b * plan.shape.kv_heads + kv;
-      head.run(b, kv, queries.data() + index * group * plan.shape.q_len * plan.dim_stride,
+      head.run(b, kv, queries.data() + index * plan.group() * plan.shape.q_len * plan.dim_stride,
                panels.data() + index * head_panels);
     }
   }

@@ -12,6 +12,19 @@
 namespace qkcts {
 namespace {
 
+// What the description leaves out goes back to its default.
+void keep_what_is_declared(qkcts_contract& terms) {
+  terms.rotation.layout = QKCTS_LAYOUT_KEPT;
+  terms.rotation.angles = QKCTS_ANGLES_TABLE;
+  terms.logits.alibi = QKCTS_ALIBI_NONE;
+  terms.softmax = {};
+}
+
+SampleCase declared_sample(std::mt19937_64& source, std::uint32_t format, int i) {
+  return random_sample(source, format, i % 4 == 0 ? ContractVersion::v1_0 : ContractVersion::v1_1,
+                       keep_what_is_declared);
+}
+
 class Avx2Kernel : public testing::Test {
  protected:
   void SetUp() override {
@@ -24,8 +37,8 @@ constexpr std::uint32_t formats[] = {QKCTS_BINARY32, QKCTS_BINARY32, QKCTS_BINAR
 
 TEST_F(Avx2Kernel, AgreesWithTheFormulasForAnyContractAndFormat) {
   std::mt19937_64 source(20240502);
-  for (int i = 0; i < 600; ++i) {
-    SampleCase sample = random_sample(source, formats[i % 4]);
+  for (int i = 0; i < 700; ++i) {
+    SampleCase sample = declared_sample(source, formats[i / 4 % 4], i);
     const SampleLayout layout = i % 3 == 0 ? SampleLayout::scattered : SampleLayout::contiguous;
     const std::uint32_t stages = existing_stages(sample.terms);
     const SampleRun run = run_sample(*qkcts_adapter_avx2(), sample, stages, layout);
@@ -61,14 +74,14 @@ TEST_F(Avx2Kernel, AgreesWithScalarAtEveryTileBoundary) {
 TEST_F(Avx2Kernel, ObservationChangesNothing) {
   std::mt19937_64 source(5);
   for (int i = 0; i < 150; ++i) {
-    SampleCase sample = random_sample(source, formats[i % 4]);
+    SampleCase sample = declared_sample(source, formats[i / 4 % 4], i);
     expect_observation_changes_nothing(*qkcts_adapter_avx2(), sample);
   }
 }
 
 TEST_F(Avx2Kernel, Binary64IsUnsupported) {
   std::mt19937_64 source(1);
-  SampleCase sample = random_sample(source, QKCTS_BINARY64);
+  SampleCase sample = random_sample(source, QKCTS_BINARY64, ContractVersion::v1_0);
   EXPECT_EQ(run_sample(*qkcts_adapter_avx2(), sample, 1u << QKCTS_STAGE_OUTPUT, SampleLayout::contiguous).status,
             QKCTS_UNSUPPORTED);
 }

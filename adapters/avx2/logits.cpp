@@ -14,7 +14,8 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// What the tensors say about a segment of keys; both arrays are padded up to whole registers.
+// What the tensors say about a segment of keys; both arrays are padded up to whole registers. `visible` is filled where
+// visibility is more than an interval.
 struct Segment {
   alignas(32) float bias[block_keys];
   alignas(32) std::uint8_t visible[block_keys];
@@ -25,11 +26,20 @@ void load_segment(const Plan& plan, const LogitRow& row, std::int64_t first, std
     std::fill_n(segment.bias, block_keys, 0.0f);
     load_row(plan.additive, plan.additive.at(row.b, row.h, row.t, first), plan.additive.stride[3], count, segment.bias);
   }
+  if (!plan.by_key()) return;
+  std::fill_n(segment.visible, count, std::uint8_t{1});
+  std::fill_n(segment.visible + count, block_keys - count, std::uint8_t{0});
   if (plan.boolean.present()) {
-    std::fill_n(segment.visible, block_keys, std::uint8_t{0});
     const std::byte* from = plan.boolean.at(row.b, row.h, row.t, first);
     for (std::int64_t k = 0; k < count; ++k)
       segment.visible[k] = static_cast<std::uint8_t>(from[k * plan.boolean.stride[3]]);
+  }
+  if (!plan.k_documents.present()) return;
+  std::int32_t own = 0, other = 0;
+  std::memcpy(&own, plan.q_documents.at(row.b, row.t), sizeof own);
+  for (std::int64_t k = 0; k < count; ++k) {
+    std::memcpy(&other, plan.k_documents.at(row.b, first + k), sizeof other);
+    if (other != own) segment.visible[k] = 0;
   }
 }
 
@@ -51,10 +61,10 @@ __m256 nonzero_bytes(const std::uint8_t* bytes) {
 
 float finish_logits(const Plan& plan, LogitRow& row, std::int64_t first, std::int64_t registers, float* s) {
   const std::int64_t count = std::min(registers * lanes, plan.shape.k_len - first);
-  const bool open = row.keys.first <= first && first + registers * lanes <= row.keys.last && !plan.boolean.present() &&
+  const bool open = row.keys.first <= first && first + registers * lanes <= row.keys.last && !plan.by_key() &&
                     !plan.additive.present();
   const bool watched = plan.observed(QKCTS_STAGE_SCORES) || plan.observed(QKCTS_STAGE_CAPPED);
-  const __m256 tau = splat(plan.tau);
+  const __m256 tau = splat(row.tau);
   const __m256 cap = splat(plan.softcap);
   const __m256 minus_infinity = splat(-infinity);
   alignas(32) float scores[block_keys];
@@ -73,7 +83,7 @@ float finish_logits(const Plan& plan, LogitRow& row, std::int64_t first, std::in
     if (watched) _mm256_store_ps(capped + i, x);
     if (!open) {
       __m256 visible = inside(row.keys, first + i);
-      if (plan.boolean.present()) visible = _mm256_and_ps(visible, nonzero_bytes(segment.visible + i));
+      if (plan.by_key()) visible = _mm256_and_ps(visible, nonzero_bytes(segment.visible + i));
       if (plan.additive.present())
         visible = _mm256_and_ps(visible, _mm256_cmp_ps(_mm256_load_ps(segment.bias + i), minus_infinity, _CMP_NEQ_UQ));
       seen = _mm256_or_ps(seen, visible);

@@ -11,6 +11,7 @@ namespace qkcts::avx2 {
 
 struct LogitRow {
   std::int64_t b = 0, h = 0, t = 0;
+  float tau = 1;
   KeyInterval keys;
   bool any_visible = false;  // set by finish_logits
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "adapters/avx2/row_format.hpp"
 #include "adapters/avx2/vector_math.hpp"
@@ -136,10 +137,8 @@ void TokenTransform::apply(std::int64_t b, std::int64_t t, float* token) {
     store(side_.rope_out, b, t, token);
   };
   if (plan_.rope.order == QKCTS_ROPE_THEN_NORM) turn();
-  if (side_.norm.applied != 0) {
-    normalise(token);
-    store(side_.norm_out, b, t, token);
-  }
+  transform(token);
+  store(side_.norm_out, b, t, token);
   if (plan_.rope.order == QKCTS_NORM_THEN_ROPE) turn();
 }
 
@@ -152,6 +151,23 @@ void TokenTransform::store(const StridedTensor& stage, std::int64_t b, std::int6
   if (!stage.present()) return;
   for (std::int64_t h = 0; h < side_.heads; ++h)
     store_row(stage, stage.at(b, h, t), stage.stride[3], plan_.shape.head_dim, token + h * plan_.dim_stride);
+}
+
+// The zeros behind D stay zeros: a clamp and a factor keep them.
+void TokenTransform::transform(float* token) const {
+  clamp(side_.range.clip_before, token);
+  if (side_.norm.applied != 0) normalise(token);
+  const auto factor = static_cast<float>(side_.range.multiplier);
+  if (factor != 0 && factor != 1)
+    std::transform(token, token + side_.heads * plan_.dim_stride, token, [=](float x) { return x * factor; });
+  clamp(side_.range.clip_after, token);
+}
+
+void TokenTransform::clamp(double bound, float* token) const {
+  if (bound == 0) return;
+  const auto c = static_cast<float>(bound);
+  std::transform(token, token + side_.heads * plan_.dim_stride, token,
+                 [=](float x) { return std::min(std::max(x, -c), c); });
 }
 
 void TokenTransform::normalise(float* token) const {
@@ -187,6 +203,8 @@ void TokenTransform::load_angles(std::int64_t b, std::int64_t t) {
   const std::int64_t pairs = plan_.rope.rotated / 2;
   load_row(plan_.cos, plan_.cos.at(row), plan_.cos.stride[1], pairs, cos_.data());
   load_row(plan_.sin, plan_.sin.at(row), plan_.sin.stride[1], pairs, sin_.data());
+  if (plan_.rotation.sense == QKCTS_SENSE_NEGATIVE)
+    std::transform(sin_.data(), sin_.data() + pairs, sin_.data(), std::negate<>());
 }
 
 void TokenTransform::rotate(float* token) const {

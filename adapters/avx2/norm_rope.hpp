@@ -20,6 +20,8 @@ class TokenTransform {
  private:
   void load(std::int64_t b, std::int64_t t, float* token) const;
   void store(const StridedTensor& stage, std::int64_t b, std::int64_t t, const float* token) const;
+  void transform(float* token) const;  // clamps, norm and multiplier
+  void clamp(double bound, float* token) const;
   void normalise(float* token) const;
   void load_angles(std::int64_t b, std::int64_t t);
   void rotate(float* token) const;

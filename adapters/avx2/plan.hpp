@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include <qkcts/adapter.h>
 
@@ -24,6 +25,7 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 // Norm and rotation of one side.
 struct VectorPlan {
   qkcts_norm norm{};
+  qkcts_norm_range range{};
   StridedTensor in;  // [B, heads, length, D]
   StridedTensor gain, bias;
   StridedTensor positions;  // [B, length]
@@ -38,28 +40,44 @@ struct KeyInterval {
   std::int64_t last = 0;
 };
 
+// Element i of an int32 vector.
+std::int32_t load_int(const StridedTensor& tensor, std::int64_t i);
+
 struct Plan {
   // Throws InvalidArguments if an input that the contract needs is missing.
   explicit Plan(const qkcts_run_args& args);
 
   KeyInterval visible_keys(std::int64_t b, std::int64_t t) const;
+  // Everything that multiplies <q, k>.
+  float tau(std::int64_t b, std::int64_t h, std::int64_t t) const;
+  // Query head number `member` of those that read key head kv, and where head h stands in the order [kv, member].
+  std::int64_t query_head(std::int64_t kv, std::int64_t member) const;
+  std::int64_t slot(std::int64_t h) const;
+  bool by_key() const { return boolean.present() || k_documents.present(); }  // is visibility more than an interval?
+  std::int64_t group() const { return shape.q_heads / shape.kv_heads; }
   const StridedTensor& stage(qkcts_stage which) const { return stages[which]; }
   bool observed(qkcts_stage which) const { return stages[which].present(); }
 
   qkcts_shape shape{};
   qkcts_rope rope{};
+  qkcts_rotation rotation{};
+  qkcts_logits logits{};
+  qkcts_regions regions{};
+  qkcts_heads heads{};
   qkcts_mask mask{};
   std::uint32_t bias_order = QKCTS_BIAS_NONE;
-  float tau = 1;                  // scale / temperature
+  std::vector<double> scale;      // scale / temperature, by query head
   float softcap = 0;              // 0: none
   std::int64_t dim_stride = 0;    // D rounded up to whole registers
   std::int64_t value_stride = 0;  // Dv rounded up to whole registers
   VectorPlan query, key;
-  StridedTensor values;    // [B, Hkv, Lk, Dv]
-  StridedTensor cos, sin;  // [P, R/2]
-  StridedTensor boolean;   // [B|1, Hq|1, Lq, Lk]
-  StridedTensor additive;  // [B|1, Hq|1, Lq, Lk]
-  StridedTensor kv_len;    // [B]
+  StridedTensor values;                    // [B, Hkv, Lk, Dv]
+  StridedTensor cos, sin;                  // [P, R/2]
+  StridedTensor boolean;                   // [B|1, Hq|1, Lq, Lk]
+  StridedTensor additive;                  // [B|1, Hq|1, Lq, Lk]
+  StridedTensor kv_len;                    // [B]
+  StridedTensor prefix_len;                // [B]
+  StridedTensor q_documents, k_documents;  // [B, Lq], [B, Lk]
   std::array<StridedTensor, QKCTS_STAGE_COUNT> stages;
 };
 

@@ -52,7 +52,8 @@ AlignedFloats pack_queries(const Plan& plan) {
     for (std::int64_t t = 0; t < side.length; ++t) {
       transform.apply(b, t, token.data());
       for (std::int64_t h = 0; h < side.heads; ++h)
-        std::copy_n(token.data() + h * dim, dim, rows.data() + ((b * side.heads + h) * side.length + t) * dim);
+        std::copy_n(token.data() + h * dim, dim,
+                    rows.data() + ((b * side.heads + plan.slot(h)) * side.length + t) * dim);
     }
   }
   return rows;

@@ -9,7 +9,7 @@
 
 namespace qkcts::avx2 {
 
-// Rows [B, Hq, Lq, dim_stride]; lanes from D on are 0. The query heads of one key head are neighbours.
+// Rows [B, Hq, Lq, dim_stride]; lanes from D on are 0. The query heads that read one key head are neighbours: slot().
 AlignedFloats pack_queries(const Plan& plan);
 
 // Panels [B, Hkv, ceil(Lk/16), dim_stride, 16]: lane d of 16 keys side by side; keys from Lk on are 0.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "adapters/mutants/catalogue.hpp"
+#include "adapters/scalar/claims.hpp"
 
 namespace {
 
@@ -35,7 +36,8 @@ std::string describe_all() {
   "formats": ["binary64", "binary32", "binary16", "bfloat16"],
   "stages": ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"],
   "profile": {"binary64": "f64", "binary32": "f32", "binary16": "f16_f32acc", "bfloat16": "bf16_f32acc"},
-  "supports": {}, "limits": {},
+  "supports": )" +
+         std::string(qkcts::scalar::supports) + R"(, "limits": {},
   "arithmetic": {"control": "scalar", "option": "mutant=ID, or mutant=none", "mutants": {
     )" + mutants +
          R"(}},

@@ -32,8 +32,9 @@ std::string_view stage_text(qkcts_stage stage) {
 
 std::vector<const Mutant*> catalogue() {
   std::vector<const Mutant*> all;
-  for (const std::span<const Mutant> group : {norm_mutants(), rope_mutants(), score_mutants(), mask_mutants(),
-                                              softmax_mutants(), output_mutants(), misdeed_mutants()}) {
+  for (const std::span<const Mutant> group :
+       {norm_mutants(), rope_mutants(), score_mutants(), mask_mutants(), softmax_mutants(), output_mutants(),
+        misdeed_mutants(), range_mutants(), rotation_mutants(), logit_mutants(), region_mutants(), sink_mutants()}) {
     for (const Mutant& mutant : group) all.push_back(&mutant);
   }
   return all;
@@ -48,7 +49,7 @@ const Mutant* find_mutant(std::string_view id) {
 qkcts_status run_mutant(const Mutant* mutant, const qkcts_run_args& args) {
   static constexpr Mutant control{"none", "", QKCTS_STAGE_OUTPUT, ""};
   const Mutant& chosen = mutant == nullptr ? control : *mutant;
-  qkcts_contract terms = *args.contract;
+  qkcts_contract terms = qkcts_known_contract(args.contract);
   if (chosen.edit != nullptr) chosen.edit(terms, *args.shape);
   (args.inputs->format == QKCTS_BINARY64 ? chosen.attention.binary64 : chosen.attention.binary32)(terms, args);
   return chosen.misdeed == nullptr ? QKCTS_OK : chosen.misdeed(args);

@@ -57,8 +57,15 @@ std::span<const Mutant> mask_mutants();
 std::span<const Mutant> softmax_mutants();
 std::span<const Mutant> output_mutants();
 std::span<const Mutant> misdeed_mutants();
+// Of the clauses that came with ABI 1.1.
+std::span<const Mutant> range_mutants();
+std::span<const Mutant> rotation_mutants();
+std::span<const Mutant> logit_mutants();
+std::span<const Mutant> region_mutants();
+std::span<const Mutant> sink_mutants();
 
-// All of them, in the order of the pipeline. The control `none` is not among them.
+// All of them, in the order of the pipeline, those of the later clauses at the end. The control `none` is not among
+// them.
 std::vector<const Mutant*> catalogue();
 const Mutant* find_mutant(std::string_view id);
 

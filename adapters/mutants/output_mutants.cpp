@@ -97,7 +97,7 @@ struct Truncated : scalar::Attention<Real> {
   using Base = scalar::Attention<Real>;
   Truncated(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
             const qkcts_outputs& outputs)
-      : Base(terms, shape, inputs, outputs), narrows_(inputs.format == QKCTS_BFLOAT16) {}
+      : Base(terms, shape, inputs, outputs), kept_(inputs.format == QKCTS_BFLOAT16 ? 0xffff0000u : 0xffffffffu) {}
 
   void store_row(const QueryRow<Real>& row) override {
     QueryRow<Real> cut = row;
@@ -113,10 +113,10 @@ struct Truncated : scalar::Attention<Real> {
 
  private:
   Real truncate(Real x) const {
-    if (!narrows_) return x;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(x)) & 0xffff0000u);
+    if constexpr (sizeof x == sizeof kept_) return std::bit_cast<Real>(std::bit_cast<std::uint32_t>(x) & kept_);
+    return x;
   }
-  bool narrows_;
+  std::uint32_t kept_;  // bits of a binary32 number
 };
 
 constexpr Mutant table[] = {

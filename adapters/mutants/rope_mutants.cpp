@@ -3,133 +3,78 @@
 #include <algorithm>
 
 #include "adapters/mutants/catalogue.hpp"
-#include "adapters/scalar/rope.hpp"
 
 namespace qkcts::mutants {
 
 namespace {
 
 using scalar::Side;
+using scalar::Turn;
 
-// What a faulty rotation does to one head, given the row of the tables that it should use.
 template <class Real>
-struct RotationFault : scalar::Attention<Real> {
+struct Skipped : scalar::Attention<Real> {
   using scalar::Attention<Real>::Attention;
-
-  virtual std::int64_t table_row(Side, std::int64_t position) const { return position; }
-  virtual void turn(std::vector<Real>& cosine, std::vector<Real>& sine, std::span<Real> head) const = 0;
-
-  void rotate_token(Side side, std::int64_t b, std::int64_t t, std::span<Real> token) override {
-    const auto position = this->position_[static_cast<std::size_t>(side)].template load<std::int64_t>(b, t);
-    const std::int64_t row = table_row(side, position);
-    const auto dim = static_cast<std::size_t>(this->shape_.head_dim);
-    for (std::size_t first = 0; first < token.size(); first += dim) {
-      std::vector<Real> cosine, sine;
-      for (std::int64_t i = 0; i < scalar::rotated_lanes(this->terms_.rope, this->shape_.head_dim) / 2; ++i) {
-        cosine.push_back(this->cos_.template load<Real>(row, i));
-        sine.push_back(this->sin_.template load<Real>(row, i));
-      }
-      turn(cosine, sine, token.subspan(first, dim));
-    }
-  }
-
-  void turn_with(const qkcts_rope& rope, const std::vector<Real>& cosine, const std::vector<Real>& sine,
-                 std::span<Real> head) const {
-    scalar::rotate(rope, std::span<const Real>(cosine), std::span<const Real>(sine), head);
-  }
+  void rotate_head(const Turn<Real>&, std::span<Real>) const override {}
 };
 
 template <class Real>
-struct Skipped : RotationFault<Real> {
-  using RotationFault<Real>::RotationFault;
-  void turn(std::vector<Real>&, std::vector<Real>&, std::span<Real>) const override {}
-};
-
-template <class Real>
-struct Backwards : RotationFault<Real> {
-  using RotationFault<Real>::RotationFault;
-  void turn(std::vector<Real>& cosine, std::vector<Real>& sine, std::span<Real> head) const override {
-    for (Real& s : sine) s = -s;
-    this->turn_with(this->terms_.rope, cosine, sine, head);
+struct Backwards : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void rotate_head(const Turn<Real>& turn, std::span<Real> head) const override {
+    Turn<Real> back = turn;
+    for (Real& s : back.sine) s = -s;
+    Base::rotate_head(back, head);
   }
 };
 
 // All D lanes turn; the angles of the rotated span begin again behind it.
 template <class Real>
-struct FullSpan : RotationFault<Real> {
-  using RotationFault<Real>::RotationFault;
-  void turn(std::vector<Real>& cosine, std::vector<Real>& sine, std::span<Real> head) const override {
-    const std::size_t given = cosine.size();
-    for (std::size_t i = given; i < head.size() / 2; ++i) {
-      cosine.push_back(cosine[i - given]);
-      sine.push_back(sine[i - given]);
+struct FullSpan : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void rotate_head(const Turn<Real>& turn, std::span<Real> head) const override {
+    Turn<Real> wide = turn;
+    for (std::size_t i = turn.sine.size(); i < head.size() / 2; ++i) {
+      wide.cosine.push_back(wide.cosine[i - turn.cosine.size()]);
+      wide.sine.push_back(wide.sine[i - turn.sine.size()]);
     }
-    this->turn_with(this->terms_.rope, cosine, sine, head);
+    Base::rotate_head(wide, head);
   }
 };
 
 // Lane i of the half-split rotation takes the table entry of pair floor(i/2), as an interleaved table would hold it.
 template <class Real>
-struct TableMismatch : RotationFault<Real> {
-  using RotationFault<Real>::RotationFault;
-  void turn(std::vector<Real>& cosine, std::vector<Real>& sine, std::span<Real> head) const override {
-    if (this->terms_.rope.pairing == QKCTS_HALF_SPLIT) {
-      for (std::size_t i = cosine.size(); i-- > 0;) {
-        cosine[i] = cosine[i / 2];
-        sine[i] = sine[i / 2];
-      }
+struct TableMismatch : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void rotate_head(const Turn<Real>& turn, std::span<Real> head) const override {
+    Turn<Real> other = turn;
+    for (std::size_t i = 0; i < turn.sine.size() && this->terms_.rope.pairing == QKCTS_HALF_SPLIT; ++i) {
+      other.cosine[i] = turn.cosine[i / 2];
+      other.sine[i] = turn.sine[i / 2];
     }
-    this->turn_with(this->terms_.rope, cosine, sine, head);
-  }
-};
-
-// Interleaved pairs are written back as all first, then all second components.
-template <class Real>
-struct OutputConcatenated : RotationFault<Real> {
-  using RotationFault<Real>::RotationFault;
-  void turn(std::vector<Real>& cosine, std::vector<Real>& sine, std::span<Real> head) const override {
-    this->turn_with(this->terms_.rope, cosine, sine, head);
-    if (this->terms_.rope.pairing != QKCTS_INTERLEAVED) return;
-    const std::size_t pairs = cosine.size();
-    const std::size_t first = this->terms_.rope.span == QKCTS_SPAN_LAST ? head.size() - 2 * pairs : 0;
-    const std::vector<Real> turned(head.begin() + static_cast<std::ptrdiff_t>(first), head.end());
-    for (std::size_t i = 0; i < pairs; ++i) {
-      head[first + i] = turned[2 * i];
-      head[first + pairs + i] = turned[2 * i + 1];
-    }
+    Base::rotate_head(other, head);
   }
 };
 
 // Keys stand one position early (position 0 stays), as after an off-by-one in a cache.
 template <class Real>
-struct KeysOneEarly : RotationFault<Real> {
-  using RotationFault<Real>::RotationFault;
-  std::int64_t table_row(Side side, std::int64_t position) const override {
+struct KeysOneEarly : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  std::int64_t position_of(Side side, std::int64_t b, std::int64_t t) const override {
+    const std::int64_t position = Base::position_of(side, b, t);
     return side == Side::key ? std::max<std::int64_t>(position - 1, 0) : position;
-  }
-  void turn(std::vector<Real>& cosine, std::vector<Real>& sine, std::span<Real> head) const override {
-    this->turn_with(this->terms_.rope, cosine, sine, head);
   }
 };
 
 // The position ids are ignored: token t stands at position t.
 template <class Real>
 struct PositionIsIndex : scalar::Attention<Real> {
-  using Base = scalar::Attention<Real>;
-  using Base::Base;
-  void rotate_token(Side side, std::int64_t b, std::int64_t t, std::span<Real> token) override {
-    const std::int64_t row = std::min(t, this->cos_.extent(0) - 1);
-    std::vector<Real> cosine, sine;
-    for (std::int64_t i = 0; i < scalar::rotated_lanes(this->terms_.rope, this->shape_.head_dim) / 2; ++i) {
-      cosine.push_back(this->cos_.template load<Real>(row, i));
-      sine.push_back(this->sin_.template load<Real>(row, i));
-    }
-    const auto dim = static_cast<std::size_t>(this->shape_.head_dim);
-    for (std::size_t first = 0; first < token.size(); first += dim)
-      scalar::rotate(this->terms_.rope, std::span<const Real>(cosine), std::span<const Real>(sine),
-                     token.subspan(first, dim));
-    (void)side;
-    (void)b;
+  using scalar::Attention<Real>::Attention;
+  std::int64_t position_of(Side, std::int64_t, std::int64_t t) const override {
+    return this->cos_.present() ? std::min(t, this->cos_.extent(0) - 1) : t;
   }
 };
 
@@ -147,8 +92,11 @@ constexpr Mutant table[] = {
      [](qkcts_contract& terms, const qkcts_shape&) { terms.rope.pairing = QKCTS_INTERLEAVED; }},
     {"rope_half_for_interleaved", "QK-ROPE-02", QKCTS_STAGE_Q_ROPE, "lanes half a span apart turn together",
      [](qkcts_contract& terms, const qkcts_shape&) { terms.rope.pairing = QKCTS_HALF_SPLIT; }},
-    {"rope_output_concat", "QK-ROPE-02", QKCTS_STAGE_Q_ROPE, "rotated pairs are written back to other lanes", nullptr,
-     kernel<OutputConcatenated>},
+    {"rope_output_concat", "QK-ROPE-02", QKCTS_STAGE_Q_ROPE,
+     "interleaved pairs are written back as all first, then all second components",
+     [](qkcts_contract& terms, const qkcts_shape&) {
+       if (terms.rope.pairing == QKCTS_INTERLEAVED) terms.rotation.layout = QKCTS_LAYOUT_DEINTERLEAVED;
+     }},
     {"rope_span_last_for_first", "QK-ROPE-03", QKCTS_STAGE_Q_ROPE, "the other end of the head is rotated",
      [](qkcts_contract& terms, const qkcts_shape&) { terms.rope.span ^= 1u; }},
     {"partial_rotary_full", "QK-ROPE-04", QKCTS_STAGE_Q_ROPE, "all lanes are rotated", nullptr, kernel<FullSpan>},

@@ -27,7 +27,7 @@ struct ScaleFault : scalar::Attention<Real> {
   ScaleFault(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
              const qkcts_outputs& outputs, double factor)
       : Base(terms, shape, inputs, outputs) {
-    this->tau_ = static_cast<Real>(this->tau_ * factor);
+    for (double& tau : this->tau_) tau *= factor;
   }
 };
 
@@ -45,7 +45,7 @@ struct ScaleTwice : scalar::Attention<Real> {
   ScaleTwice(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
              const qkcts_outputs& outputs)
       : scalar::Attention<Real>(terms, shape, inputs, outputs) {
-    this->tau_ *= this->tau_;
+    for (double& tau : this->tau_) tau *= tau;
   }
 };
 
@@ -54,7 +54,7 @@ struct ScaleInBfloat16 : scalar::Attention<Real> {
   ScaleInBfloat16(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
                   const qkcts_outputs& outputs)
       : scalar::Attention<Real>(terms, shape, inputs, outputs) {
-    this->tau_ = scalar::from_bfloat16(scalar::to_bfloat16(static_cast<float>(this->tau_)));
+    for (double& tau : this->tau_) tau = scalar::from_bfloat16(scalar::to_bfloat16(static_cast<float>(tau)));
   }
 };
 
@@ -87,8 +87,8 @@ struct DotInBinary16 : scalar::Attention<Real> {
   using Base::Base;
   void score_row(QueryRow<Real>& row) override {
     Base::score_row(row);
-    for (Real& s : row.scores)
-      s = this->tau_ * scalar::from_binary16(scalar::to_binary16(static_cast<float>(s / this->tau_)));
+    const Real tau = this->tau(row);
+    for (Real& s : row.scores) s = tau * scalar::from_binary16(scalar::to_binary16(static_cast<float>(s / tau)));
   }
 };
 
@@ -105,7 +105,7 @@ struct TailLanesDropped : scalar::Attention<Real> {
       const auto x = this->query(row.b, row.h, row.t), y = this->key(row.b, this->kv_head(row.h), k);
       Real sum = 0;
       for (std::int64_t d = 0; d < whole; ++d) sum += x[d] * y[d];
-      row.scores[k] = this->tau_ * sum;
+      row.scores[k] = this->tau(row) * sum;
     }
   }
 };
@@ -134,7 +134,7 @@ struct CapBeforeScale : scalar::Attention<Real> {
     Base::cap_row(row);
     if (cap == 0) return;
     for (std::size_t k = 0; k < row.scores.size(); ++k)
-      row.capped[k] = this->tau_ * cap * std::tanh(row.scores[k] / this->tau_ / cap);
+      row.capped[k] = this->tau(row) * cap * std::tanh(row.scores[k] / this->tau(row) / cap);
   }
 };
 
@@ -163,7 +163,7 @@ struct BiasScaled : scalar::Attention<Real> {
     const std::vector<Real> scores = row.scores;
     const std::uint32_t order = this->terms_.score.bias_order;
     if (order != QKCTS_BIAS_NONE) {
-      for (std::int64_t k = 0; k < this->shape_.k_len; ++k) row.scores[k] += this->tau_ * this->bias_of(row, k);
+      for (std::int64_t k = 0; k < this->shape_.k_len; ++k) row.scores[k] += this->tau(row) * this->bias_of(row, k);
       this->terms_.score.bias_order = QKCTS_BIAS_NONE;
     }
     Base::cap_row(row);

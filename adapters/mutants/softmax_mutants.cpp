@@ -2,7 +2,6 @@
 // QK-SOFTMAX, QK-LSE.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "adapters/mutants/catalogue.hpp"
 
@@ -10,10 +9,8 @@ namespace qkcts::mutants {
 
 namespace {
 
+using scalar::infinity;
 using scalar::QueryRow;
-
-template <class Real>
-constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
 template <class Real>
 Real to_bf16(Real x) {
@@ -40,22 +37,25 @@ struct SoftmaxFault : scalar::Attention<Real> {
 
   static Real largest(const QueryRow<Real>& row) { return *std::max_element(row.masked.begin(), row.masked.end()); }
 
-  // p = exp(masked - shift) / sum, lse = shift + log(sum).
-  static void with_shift(QueryRow<Real>& row, Real shift) {
-    Real sum = 0;
+  // p = weight(masked - shift) / sum, lse = shift + log(sum); `others` is what else stands in the sum.
+  template <class Weight>
+  static void weigh(QueryRow<Real>& row, Real shift, const Weight& weight, Real others = 0) {
+    Real sum = others;
     for (std::size_t k = 0; k < row.masked.size(); ++k) {
-      row.probs[k] = std::exp(row.masked[k] - shift);
+      row.probs[k] = weight(row.masked[k] - shift);
       sum += row.probs[k];
     }
     for (Real& p : row.probs) p /= sum;
     row.lse = shift + std::log(sum);
   }
+
+  static Real exponential(Real x) { return std::exp(x); }
 };
 
 template <class Real>
 struct NoMaximum : SoftmaxFault<Real> {
   using SoftmaxFault<Real>::SoftmaxFault;
-  void softmax(QueryRow<Real>& row) override { this->with_shift(row, 0); }
+  void softmax(QueryRow<Real>& row) override { this->weigh(row, 0, this->exponential); }
 };
 
 // The running maximum is set to 0 by a tile of 16 keys without a visible one, and stays there.
@@ -71,7 +71,7 @@ struct MaximumResetToZero : SoftmaxFault<Real> {
                     1) == row.visible.begin() + static_cast<std::ptrdiff_t>(last))
         shift = std::max(shift, Real{0});
     }
-    this->with_shift(row, shift);
+    this->weigh(row, shift, this->exponential);
   }
 };
 
@@ -157,15 +157,8 @@ template <class Real>
 struct ExpWithFloor : SoftmaxFault<Real> {
   using SoftmaxFault<Real>::SoftmaxFault;
   void softmax(QueryRow<Real>& row) override {
-    const Real shift = this->largest(row);
-    Real sum = 0;
-    for (std::size_t k = 0; k < row.masked.size(); ++k) {
-      row.probs[k] = std::exp(std::max(row.masked[k] - shift, static_cast<Real>(-87.3)));
-      sum += row.probs[k];
-      row.visible[k] = 1;
-    }
-    for (Real& p : row.probs) p /= sum;
-    row.lse = shift + std::log(sum);
+    this->weigh(row, this->largest(row), [](Real x) { return std::exp(std::max(x, static_cast<Real>(-87.3))); });
+    std::fill(row.visible.begin(), row.visible.end(), std::uint8_t{1});
   }
 };
 
@@ -176,13 +169,7 @@ struct ZeroKeysCounted : SoftmaxFault<Real> {
   void softmax(QueryRow<Real>& row) override {
     const std::size_t extra = (16 - row.masked.size() % 16) % 16;
     const Real shift = extra > 0 ? std::max(this->largest(row), Real{0}) : this->largest(row);
-    Real sum = static_cast<Real>(extra) * std::exp(-shift);
-    for (std::size_t k = 0; k < row.masked.size(); ++k) {
-      row.probs[k] = std::exp(row.masked[k] - shift);
-      sum += row.probs[k];
-    }
-    for (Real& p : row.probs) p /= sum;
-    row.lse = shift + std::log(sum);
+    this->weigh(row, shift, this->exponential, static_cast<Real>(extra) * std::exp(-shift));
   }
 };
 
@@ -190,13 +177,9 @@ template <class Real>
 struct Base2Weights : SoftmaxFault<Real> {
   using SoftmaxFault<Real>::SoftmaxFault;
   void softmax(QueryRow<Real>& row) override {
-    const Real shift = this->largest(row);
-    Real sum = 0;
-    for (std::size_t k = 0; k < row.masked.size(); ++k) {
-      row.probs[k] = std::exp2(row.masked[k] - shift);
-      sum += row.probs[k];
-    }
-    for (Real& p : row.probs) p /= sum;
+    const Real lse = row.lse;
+    this->weigh(row, this->largest(row), [](Real x) { return std::exp2(x); });
+    row.lse = lse;
   }
 };
 

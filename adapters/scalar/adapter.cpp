@@ -4,28 +4,37 @@
 
 #include <exception>
 #include <new>
+#include <string>
 
 #include "adapters/scalar/attention.hpp"
+#include "adapters/scalar/claims.hpp"
 
 namespace {
 
 using qkcts::scalar::Attention;
 
-constexpr const char* description = R"({
+std::string description() {
+  return R"({
   "name": "scalar", "version": "0.1.0", "build": ")" __VERSION__ R"(, -ffp-contract=off", "device": "cpu",
   "formats": ["binary64", "binary32", "binary16", "bfloat16"],
   "stages": ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"],
   "profile": {"binary64": "f64", "binary32": "f32", "binary16": "f16_f32acc", "bfloat16": "bf16_f32acc"},
-  "supports": {}, "limits": {},
+  "supports": )" +
+         std::string(qkcts::scalar::supports) + R"(, "limits": {},
   "arithmetic": {"accumulator": "binary64 for binary64 cases, else binary32", "chain": "8 partial sums",
-    "softmax": "row maximum, whole row, natural base", "division": "true division",
+    "softmax": "row maximum, whole row, the base of the contract", "angles": "binary64", "division": "true division",
     "exp_ulp": 1, "tanh_ulp": 2, "log_ulp": 1, "sqrt_ulp": 0.5, "gradual_underflow": true},
   "claims": {"bitwise_repeatable": true, "batch_invariant": true}
 })";
+}
 
 qkcts_status describe(qkcts_text* json) {
-  qkcts_set_text(json, description);
-  return QKCTS_OK;
+  try {
+    qkcts_set_text(json, description().c_str());
+    return QKCTS_OK;
+  } catch (const std::bad_alloc&) {
+    return QKCTS_OUT_OF_MEMORY;
+  }
 }
 
 qkcts_status probe(qkcts_text* reason) {
@@ -42,12 +51,13 @@ qkcts_status prepare(const char* options, void** state, qkcts_text* message) {
 
 qkcts_status run(const qkcts_run_args* args) {
   try {
+    const qkcts_contract terms = qkcts_known_contract(args->contract);
     if (args->inputs->format == QKCTS_BINARY64) {
       qkcts_set_text(args->implementation, "scalar binary64");
-      Attention<double>(*args->contract, *args->shape, *args->inputs, *args->outputs).run();
+      Attention<double>(terms, *args->shape, *args->inputs, *args->outputs).run();
     } else {
       qkcts_set_text(args->implementation, "scalar binary32");
-      Attention<float>(*args->contract, *args->shape, *args->inputs, *args->outputs).run();
+      Attention<float>(terms, *args->shape, *args->inputs, *args->outputs).run();
     }
     return QKCTS_OK;
   } catch (const std::bad_alloc&) {

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// What happens once per call or per token: the inputs that the contract needs, norm and rotation of q and k.
 #include "adapters/scalar/attention.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 
-#include "adapters/scalar/rope.hpp"
+#include "adapters/scalar/angles.hpp"
 
 namespace qkcts::scalar {
 
 namespace {
-
-template <class Real>
-constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
 TensorView needed(const qkcts_tensor* tensor, const char* what) {
   if (tensor == nullptr) throw InvalidArguments(what);
@@ -26,18 +22,12 @@ NormParameter<Real> parameter(std::uint32_t axes, const qkcts_tensor* tensor, co
   return {axes, needed(tensor, what).template load_all<Real>()};
 }
 
-// Eight partial sums: any order is allowed, and this one lets the compiler use the machine's vectors.
+// QK-CLIP; a bound of 0 says that there is none. A NaN stays one.
 template <class Real>
-Real dot(std::span<const Real> a, std::span<const Real> b) {
-  std::array<Real, 8> partial{};
-  std::size_t i = 0;
-  for (; i + 8 <= a.size(); i += 8) {
-    for (std::size_t lane = 0; lane < 8; ++lane) partial[lane] += a[i + lane] * b[i + lane];
-  }
-  for (; i < a.size(); ++i) partial[i % 8] += a[i] * b[i];
-  Real sum = 0;
-  for (const Real value : partial) sum += value;
-  return sum;
+void clamp(double bound, std::span<Real> token) {
+  if (bound == 0) return;
+  const Real c = static_cast<Real>(bound);
+  for (Real& x : token) x = std::min(std::max(x, -c), c);
 }
 
 }  // namespace
@@ -49,50 +39,71 @@ Attention<Real>::Attention(const qkcts_contract& terms, const qkcts_shape& shape
   vectors_in_[0] = needed(inputs.q, "q is missing");
   vectors_in_[1] = needed(inputs.k, "k is missing");
   values_in_ = needed(inputs.v, "v is missing");
-  if (terms.q_norm.applied != 0) {
-    gain_[0] = parameter<Real>(terms.q_norm.gain_axes, inputs.q_gain, "q_gain is missing");
-    bias_[0] = parameter<Real>(terms.q_norm.bias_axes, inputs.q_bias, "q_bias is missing");
-  }
-  if (terms.k_norm.applied != 0) {
-    gain_[1] = parameter<Real>(terms.k_norm.gain_axes, inputs.k_gain, "k_gain is missing");
-    bias_[1] = parameter<Real>(terms.k_norm.bias_axes, inputs.k_bias, "k_bias is missing");
-  }
-  if (terms.rope.order != QKCTS_ROPE_NONE) {
-    cos_ = needed(inputs.cos, "cos is missing");
-    sin_ = needed(inputs.sin, "sin is missing");
-    position_[0] = needed(inputs.q_position_ids, "q_position_ids is missing");
-    position_[1] = needed(inputs.k_position_ids, "k_position_ids is missing");
-  }
-  if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) scale_ = needed(inputs.scale, "scale is missing");
+  bind_norm(Side::query, inputs.q_gain, inputs.q_bias);
+  bind_norm(Side::key, inputs.k_gain, inputs.k_bias);
+  bind_positions(inputs);
+  bind_mask(inputs);
+  if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) learned_scale_ = needed(inputs.scale, "scale is missing");
   if (terms.score.bias_order != QKCTS_BIAS_NONE) additive_ = needed(inputs.bias, "bias is missing");
-  if (terms.mask.boolean != 0) mask_ = needed(inputs.mask, "mask is missing");
-  if (terms.mask.kv_lengths != 0 || terms.mask.alignment == QKCTS_BOTTOM_RIGHT_VALID) {
-    kv_len_ = needed(inputs.kv_len, "kv_len is missing");
-  }
+  if (terms.logits.alibi != QKCTS_ALIBI_NONE)
+    slopes_ = needed(inputs.alibi_slopes, "alibi_slopes is missing").template load_all<double>();
+  if (terms.softmax.sink != QKCTS_SINK_NONE) sinks_ = needed(inputs.sink, "sink is missing").template load_all<Real>();
   const std::uint32_t known = std::min<std::uint32_t>(outputs.count, QKCTS_STAGE_COUNT);
   for (std::uint32_t stage = 0; stage < known; ++stage) stages_[stage] = TensorView(outputs.stage[stage]);
   choose_scale();
 }
 
-// The constant is formed in binary64 and rounded once: the profile allows more, but there is nothing to gain from it.
+template <class Real>
+void Attention<Real>::bind_norm(Side side, const qkcts_tensor* gain, const qkcts_tensor* bias) {
+  const qkcts_norm& norm = norm_of(side);
+  if (norm.applied == 0) return;
+  const bool query_side = side == Side::query;
+  const auto which = static_cast<std::size_t>(side);
+  gain_[which] = parameter<Real>(norm.gain_axes, gain, query_side ? "q_gain is missing" : "k_gain is missing");
+  bias_[which] = parameter<Real>(norm.bias_axes, bias, query_side ? "q_bias is missing" : "k_bias is missing");
+}
+
+template <class Real>
+void Attention<Real>::bind_positions(const qkcts_inputs& inputs) {
+  const bool rotates = terms_.rope.order != QKCTS_ROPE_NONE;
+  if (rotates && terms_.rotation.angles == QKCTS_ANGLES_TABLE) {
+    cos_ = needed(inputs.cos, "cos is missing");
+    sin_ = needed(inputs.sin, "sin is missing");
+  }
+  if (rotates && terms_.rotation.angles == QKCTS_ANGLES_COMPUTED)
+    frequencies_ = frequencies(terms_.rope, terms_.rotation, rotated_lanes(terms_.rope, shape_.head_dim));
+  if (rotates) position_[1] = needed(inputs.k_position_ids, "k_position_ids is missing");
+  if (rotates || terms_.logits.query_temperature != QKCTS_QUERY_TEMPERATURE_NONE)
+    position_[0] = needed(inputs.q_position_ids, "q_position_ids is missing");
+}
+
+template <class Real>
+void Attention<Real>::bind_mask(const qkcts_inputs& inputs) {
+  if (terms_.mask.boolean != 0) mask_ = needed(inputs.mask, "mask is missing");
+  if (terms_.mask.kv_lengths != 0 || terms_.mask.alignment == QKCTS_BOTTOM_RIGHT_VALID)
+    kv_len_ = needed(inputs.kv_len, "kv_len is missing");
+  if (terms_.regions.documents != 0) {
+    documents_[0] = needed(inputs.q_document_ids, "q_document_ids is missing");
+    documents_[1] = needed(inputs.k_document_ids, "k_document_ids is missing");
+  }
+  if (terms_.regions.prefix != 0) prefix_len_ = needed(inputs.prefix_len, "prefix_len is missing");
+}
+
+// The constants are formed in binary64: the profile allows more, but there is nothing to gain from it.
 template <class Real>
 void Attention<Real>::choose_scale() {
-  double scale = 1;
-  switch (terms_.score.scale_form) {
-    case QKCTS_SCALE_CONSTANT:
-      scale = terms_.score.scale_value;
-      break;
-    case QKCTS_SCALE_INV_SQRT_SCALAR:
-      scale = 1 / std::sqrt(terms_.score.scale_value);
-      break;
-    case QKCTS_SCALE_LEARNED_SCALAR:
-      scale = scale_.load<double>(0);
-      break;
-    default:
-      scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim));
-      break;
+  const double temperature = terms_.score.temperature == 0 ? 1 : terms_.score.temperature;
+  for (std::int64_t h = 0; h < shape_.q_heads; ++h) {
+    double scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim));
+    if (terms_.score.scale_form == QKCTS_SCALE_CONSTANT) scale = terms_.score.scale_value;
+    if (terms_.score.scale_form == QKCTS_SCALE_INV_SQRT_SCALAR) scale = 1 / std::sqrt(terms_.score.scale_value);
+    if (terms_.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) {
+      scale = learned_scale_.load<double>(terms_.logits.scale_axes == QKCTS_SCALE_PER_HEAD ? h : 0);
+      const double cap = terms_.logits.scale_exp_cap;
+      if (cap != 0) scale = std::exp(std::min(scale, cap));
+    }
+    tau_.push_back(scale / temperature);
   }
-  tau_ = static_cast<Real>(terms_.score.temperature == 0 ? scale : scale / terms_.score.temperature);
 }
 
 template <class Real>
@@ -126,19 +137,18 @@ void Attention<Real>::prepare_vectors(Side side) {
   const std::int64_t heads = query_side ? shape_.q_heads : shape_.kv_heads;
   const std::int64_t length = query_side ? shape_.q_len : shape_.k_len;
   const std::int64_t dim = shape_.head_dim;
-  const qkcts_norm& norm = norm_of(side);
   const qkcts_stage norm_stage = query_side ? QKCTS_STAGE_Q_NORM : QKCTS_STAGE_K_NORM;
   const qkcts_stage rope_stage = query_side ? QKCTS_STAGE_Q_ROPE : QKCTS_STAGE_K_ROPE;
 
   vectors_[which].resize(static_cast<std::size_t>(shape_.batch * heads * length * dim));
   std::vector<Real> token(static_cast<std::size_t>(heads * dim));
   const auto apply_norm = [&](std::int64_t b, std::int64_t t) {
-    if (norm.applied == 0) return;
-    normalise_token(side, token);
+    transform_token(side, token);
     if (observed(norm_stage)) store_token(norm_stage, b, t, token);
   };
   const auto apply_rope = [&](std::int64_t b, std::int64_t t) {
-    rotate_token(side, b, t, token);
+    const Turn<Real> turn = turn_at(side, position_of(side, b, t));
+    for (std::int64_t h = 0; h < heads; ++h) rotate_head(turn, std::span(token).subspan(h * dim, dim));
     if (observed(rope_stage)) store_token(rope_stage, b, t, token);
   };
   for (std::int64_t b = 0; b < shape_.batch; ++b) {
@@ -165,6 +175,17 @@ void Attention<Real>::prepare_values() {
 }
 
 template <class Real>
+void Attention<Real>::transform_token(Side side, std::span<Real> token) {
+  const qkcts_norm_range& range = range_of(side);
+  clamp(range.clip_before, token);
+  if (norm_of(side).applied != 0) normalise_token(side, token);
+  if (range.multiplier != 0) {
+    for (Real& x : token) x *= static_cast<Real>(range.multiplier);
+  }
+  clamp(range.clip_after, token);
+}
+
+template <class Real>
 void Attention<Real>::normalise_token(Side side, std::span<Real> token) {
   const auto which = static_cast<std::size_t>(side);
   const auto divisor = [&](std::span<const Real> group, Real mean) { return divisor_of(side, group, mean); };
@@ -177,131 +198,27 @@ Real Attention<Real>::divisor_of(Side side, std::span<const Real> group, Real me
 }
 
 template <class Real>
-void Attention<Real>::rotate_token(Side side, std::int64_t b, std::int64_t t, std::span<Real> token) {
-  const auto row = position_[static_cast<std::size_t>(side)].template load<std::int64_t>(b, t);
-  const std::int64_t pairs = rotated_lanes(terms_.rope, shape_.head_dim) / 2;
-  std::vector<Real> cosine, sine;
-  for (std::int64_t i = 0; i < pairs; ++i) {
-    cosine.push_back(cos_.load<Real>(row, i));
-    sine.push_back(sin_.load<Real>(row, i));
+std::int64_t Attention<Real>::position_of(Side side, std::int64_t b, std::int64_t t) const {
+  return position_[static_cast<std::size_t>(side)].template load<std::int64_t>(b, t);
+}
+
+template <class Real>
+Turn<Real> Attention<Real>::turn_at(Side /*side*/, std::int64_t position) const {
+  // Tables hold the factor of QK-ROPE-11 already.
+  const double factor = terms_.rotation.attention_factor == 0 ? 1 : terms_.rotation.attention_factor;
+  const bool computed = terms_.rotation.angles == QKCTS_ANGLES_COMPUTED;
+  Turn<Real> turn;
+  for (std::int64_t i = 0; i < rotated_lanes(terms_.rope, shape_.head_dim) / 2; ++i) {
+    const double angle = computed ? static_cast<double>(position) * frequencies_[i] : 0;
+    turn.cosine.push_back(computed ? static_cast<Real>(factor * std::cos(angle)) : cos_.load<Real>(position, i));
+    turn.sine.push_back(computed ? static_cast<Real>(factor * std::sin(angle)) : sin_.load<Real>(position, i));
   }
-  const auto dim = static_cast<std::size_t>(shape_.head_dim);
-  for (std::size_t first = 0; first < token.size(); first += dim)
-    rotate(terms_.rope, std::span<const Real>(cosine), std::span<const Real>(sine), token.subspan(first, dim));
+  return turn;
 }
 
 template <class Real>
-std::int64_t Attention<Real>::kv_head(std::int64_t h) const {
-  return h / (shape_.q_heads / shape_.kv_heads);
-}
-
-template <class Real>
-std::int64_t Attention<Real>::query_offset(std::int64_t b) const {
-  switch (terms_.mask.alignment) {
-    case QKCTS_BOTTOM_RIGHT:
-      return shape_.k_len - shape_.q_len;
-    case QKCTS_BOTTOM_RIGHT_VALID:
-      return kv_len_.load<std::int64_t>(b) - shape_.q_len;
-    case QKCTS_OFFSET:
-      return terms_.mask.offset;
-    default:
-      return 0;
-  }
-}
-
-template <class Real>
-Real Attention<Real>::bias_of(const QueryRow<Real>& row, std::int64_t k) const {
-  return additive_.load<Real>(row.b, row.h, row.t, k);
-}
-
-template <class Real>
-bool Attention<Real>::visible(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t k) const {
-  const qkcts_mask& mask = terms_.mask;
-  const std::int64_t place = t + query_offset(b);
-  if (mask.causal != 0 && k > place) return false;
-  if (mask.has_window != 0 && mask.window_left >= 0 && place - k > mask.window_left) return false;
-  if (mask.has_window != 0 && mask.window_right >= 0 && k - place > mask.window_right) return false;
-  if (mask.kv_lengths != 0 && k >= kv_len_.load<std::int64_t>(b)) return false;
-  if (mask.boolean != 0 && mask_.load<int>(b, h, t, k) == 0) return false;
-  return !additive_.present() || additive_.load<Real>(b, h, t, k) != -infinity<Real>;
-}
-
-template <class Real>
-void Attention<Real>::score_row(QueryRow<Real>& row) {
-  // Hidden keys take no part in the result; their scores are formed only for somebody who looks at them.
-  const bool all = observed(QKCTS_STAGE_SCORES) || observed(QKCTS_STAGE_CAPPED);
-  row.scores.assign(row.visible.size(), 0);
-  const std::span<const Real> q = query(row.b, row.h, row.t);
-  for (std::int64_t k = 0; k < shape_.k_len; ++k)
-    if (all || row.visible[k] != 0) row.scores[k] = tau_ * dot(q, key(row.b, kv_head(row.h), k));
-}
-
-template <class Real>
-void Attention<Real>::cap_row(QueryRow<Real>& row) {
-  const Real cap = static_cast<Real>(terms_.score.softcap);
-  row.capped = row.scores;
-  for (std::int64_t k = 0; k < shape_.k_len; ++k) {
-    Real& s = row.capped[k];
-    if (terms_.score.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP) s += bias_of(row, k);
-    if (cap > 0) s = cap * std::tanh(s / cap);
-    if (terms_.score.bias_order == QKCTS_BIAS_AFTER_SOFTCAP) s += bias_of(row, k);
-  }
-}
-
-template <class Real>
-void Attention<Real>::mask_row(QueryRow<Real>& row) {
-  row.masked = row.capped;
-  for (std::size_t k = 0; k < row.visible.size(); ++k)
-    if (row.visible[k] == 0) row.masked[k] = -infinity<Real>;
-}
-
-template <class Real>
-void Attention<Real>::softmax_row(QueryRow<Real>& row) {
-  const std::size_t keys = row.visible.size();
-  row.probs.assign(keys, 0);
-  if (row.empty) {
-    const bool nan = terms_.mask.empty_row == QKCTS_EMPTY_NAN;
-    row.lse = nan ? std::numeric_limits<Real>::quiet_NaN() : -infinity<Real>;
-    if (nan) row.probs.assign(keys, row.lse);
-    if (terms_.mask.empty_row == QKCTS_EMPTY_UNIFORM) row.probs.assign(keys, Real{1} / static_cast<Real>(keys));
-    return;
-  }
-  Real largest = -infinity<Real>;
-  for (std::size_t k = 0; k < keys; ++k)
-    if (row.visible[k] != 0) largest = std::max(largest, row.masked[k]);
-  Real sum = 0;
-  for (std::size_t k = 0; k < keys; ++k) {
-    if (row.visible[k] == 0) continue;
-    row.probs[k] = std::exp(row.masked[k] - largest);
-    sum += row.probs[k];
-  }
-  for (Real& p : row.probs) p /= sum;
-  row.lse = largest + std::log(sum);
-}
-
-template <class Real>
-void Attention<Real>::output_row(QueryRow<Real>& row) {
-  row.output.assign(static_cast<std::size_t>(shape_.v_head_dim), 0);
-  // An empty row: its p are 0, NaN or 1/Lk over every key, hidden or not. Elsewhere a hidden value is never touched.
-  for (std::int64_t k = 0; k < shape_.k_len; ++k) {
-    if (row.visible[k] == 0 && !row.empty) continue;
-    const std::span<const Real> v = value(row.b, kv_head(row.h), k);
-    for (std::size_t d = 0; d < v.size(); ++d) row.output[d] += row.probs[k] * v[d];
-  }
-}
-
-template <class Real>
-void Attention<Real>::store_row(const QueryRow<Real>& row) {
-  const auto store = [&](qkcts_stage stage, const std::vector<Real>& values) {
-    if (!observed(stage)) return;
-    for (std::size_t i = 0; i < values.size(); ++i) stages_[stage].store(values[i], row.b, row.h, row.t, i);
-  };
-  store(QKCTS_STAGE_SCORES, row.scores);
-  store(QKCTS_STAGE_CAPPED, row.capped);
-  store(QKCTS_STAGE_MASKED, row.masked);
-  store(QKCTS_STAGE_PROBS, row.probs);
-  store(QKCTS_STAGE_OUTPUT, row.output);
-  if (observed(QKCTS_STAGE_LSE)) stages_[QKCTS_STAGE_LSE].store(row.lse, row.b, row.h, row.t);
+void Attention<Real>::rotate_head(const Turn<Real>& turn, std::span<Real> head) const {
+  rotate(terms_.rope, terms_.rotation, turn, head);
 }
 
 template <class Real>

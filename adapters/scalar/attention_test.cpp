@@ -14,9 +14,9 @@ namespace {
 
 TEST(ScalarAttention, AgreesWithTheFormulasForAnyContractAndFormat) {
   std::mt19937_64 source(20240501);
-  for (int i = 0; i < 400; ++i) {
-    const std::uint32_t format = 1 + static_cast<std::uint32_t>(i % 4);
-    SampleCase sample = random_sample(source, format);
+  for (int i = 0; i < 800; ++i) {
+    const std::uint32_t format = 1 + static_cast<std::uint32_t>(i / 4 % 4);
+    SampleCase sample = random_sample(source, format, i % 4 == 3 ? ContractVersion::v1_0 : ContractVersion::v1_1);
     const SampleLayout layout = i % 3 == 0 ? SampleLayout::scattered : SampleLayout::contiguous;
     const std::uint32_t stages = existing_stages(sample.terms);
     const SampleRun run = run_sample(*qkcts_adapter_scalar(), sample, stages, layout);
@@ -29,14 +29,14 @@ TEST(ScalarAttention, AgreesWithTheFormulasForAnyContractAndFormat) {
 TEST(ScalarAttention, ObservationChangesNothing) {
   std::mt19937_64 source(7);
   for (int i = 0; i < 60; ++i) {
-    SampleCase sample = random_sample(source, 1 + static_cast<std::uint32_t>(i % 4));
+    SampleCase sample = random_sample(source, 1 + static_cast<std::uint32_t>(i % 4), ContractVersion::v1_1);
     expect_observation_changes_nothing(*qkcts_adapter_scalar(), sample);
   }
 }
 
 TEST(ScalarAttention, MissingInputIsInvalid) {
   std::mt19937_64 source(3);
-  SampleCase sample = random_sample(source, QKCTS_BINARY32);
+  SampleCase sample = random_sample(source, QKCTS_BINARY32, ContractVersion::v1_1);
   sample.inputs[sample_v] = SampleTensor();
   const SampleRun run = run_sample(*qkcts_adapter_scalar(), sample, 1u << QKCTS_STAGE_OUTPUT, SampleLayout::contiguous);
   EXPECT_EQ(run.status, QKCTS_INVALID);

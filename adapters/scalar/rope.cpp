@@ -8,21 +8,23 @@ std::int64_t rotated_lanes(const qkcts_rope& rope, std::int64_t head_dim) {
 }
 
 template <class Real>
-void rotate(const qkcts_rope& rope, std::span<const Real> cosine, std::span<const Real> sine, std::span<Real> head) {
-  const std::size_t pairs = cosine.size();
-  const std::size_t first = rope.span == QKCTS_SPAN_LAST ? head.size() - 2 * pairs : 0;
+void rotate(const qkcts_rope& rope, const qkcts_rotation& rotation, const Turn<Real>& turn, std::span<Real> head) {
+  const std::size_t pairs = turn.cosine.size();
+  const std::span<Real> lanes = head.subspan(rope.span == QKCTS_SPAN_LAST ? head.size() - 2 * pairs : 0, 2 * pairs);
+  const std::vector<Real> before(lanes.begin(), lanes.end());
+  const bool interleaved = rope.pairing == QKCTS_INTERLEAVED;
+  const bool kept = interleaved && rotation.layout == QKCTS_LAYOUT_KEPT;
   for (std::size_t i = 0; i < pairs; ++i) {
-    const bool interleaved = rope.pairing == QKCTS_INTERLEAVED;
-    Real& a = head[first + (interleaved ? 2 * i : i)];
-    Real& b = head[first + (interleaved ? 2 * i + 1 : i + pairs)];
-    const Real turned_a = a * cosine[i] - b * sine[i];
-    const Real turned_b = b * cosine[i] + a * sine[i];
-    a = turned_a;
-    b = turned_b;
+    const Real a = before[interleaved ? 2 * i : i];
+    const Real b = before[interleaved ? 2 * i + 1 : i + pairs];
+    const Real cosine = turn.cosine[i];
+    const Real sine = rotation.sense == QKCTS_SENSE_NEGATIVE ? -turn.sine[i] : turn.sine[i];
+    lanes[kept ? 2 * i : i] = a * cosine - b * sine;
+    lanes[kept ? 2 * i + 1 : i + pairs] = b * cosine + a * sine;
   }
 }
 
-template void rotate(const qkcts_rope&, std::span<const float>, std::span<const float>, std::span<float>);
-template void rotate(const qkcts_rope&, std::span<const double>, std::span<const double>, std::span<double>);
+template void rotate(const qkcts_rope&, const qkcts_rotation&, const Turn<float>&, std::span<float>);
+template void rotate(const qkcts_rope&, const qkcts_rotation&, const Turn<double>&, std::span<double>);
 
 }  // namespace qkcts::scalar

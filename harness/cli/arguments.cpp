@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "conformance/file.hpp"
+#include "harness/usage_error.hpp"
 
 namespace qkcts::cli {
 
@@ -16,7 +17,7 @@ qkcts_stage stage_from_text(const std::string& text) {
   if (const auto stage = stage_named(text)) return *stage;
   std::string known;
   for (const qkcts_stage stage : all_stages) known += fmt::format("{}{}", known.empty() ? "" : ", ", stage_name(stage));
-  throw InputError(fmt::format("'{}' is no stage; there are: {}", text, known));
+  throw UsageError(fmt::format("'{}' is no stage; there are: {}", text, known));
 }
 
 StageSet stages_from_text(const std::string& text) {

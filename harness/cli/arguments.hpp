@@ -10,7 +10,7 @@
 
 namespace qkcts::cli {
 
-// "probs,output" as a set. Throws InputError naming the stages that there are.
+// "probs,output" as a set. Throws UsageError naming the stages that there are.
 StageSet stages_from_text(const std::string& text);
 qkcts_stage stage_from_text(const std::string& text);
 

@@ -12,6 +12,7 @@
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
 #include "harness/coordinates.hpp"
+#include "harness/usage_error.hpp"
 #include "harness/value_text.hpp"
 #include "reference/attention.hpp"
 #include "vectors/corpus_reader.hpp"
@@ -50,6 +51,10 @@ std::size_t profile_index(const GoldenCase& golden, const std::string& name) {
   if (name.empty()) return 0;
   const auto found = std::find(golden.profiles.begin(), golden.profiles.end(), name);
   if (found != golden.profiles.end()) return static_cast<std::size_t>(found - golden.profiles.begin());
+  const std::vector<std::string> known = shipped_profiles();
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    throw UsageError(fmt::format("--profile {}: there is no such profile; the case has: {}", name,
+                                 fmt::join(golden.profiles, ", ")));
   throw InputError(fmt::format("{}: holds no budgets for profile '{}'; it has: {}", golden.input.slug, name,
                                fmt::join(golden.profiles, ", ")));
 }
@@ -75,7 +80,7 @@ std::string_view rule_text(ElementRule rule) {
     case ElementRule::exact_clause:
       return "exact clause: the contract fixes the value, Delta does not apply";
     case ElementRule::hidden:
-      return "hidden position: not judged, or only as an admissible sentinel";
+      return "hidden key: not judged, or only as an admissible sentinel";
   }
   return {};
 }
@@ -147,8 +152,10 @@ int explain(const ExplainArguments& given) {
              decimal_text(format, decode(format, proven.expected[column])), parameters(format).name);
   fmt::print("Delta     {:.6e} = {:a}, {} ulp of the exact value\n", delta, delta,
              short_text(static_cast<double>(delta) / unit));
-  fmt::print("rule      {}\ntrust     {}\n", rule_text(proven.rule[column]),
-             trust_text(budgets[element.stage].trust[column]));
+  const ElementRule rule = proven.rule[column];
+  fmt::print("rule      {}\n", rule_text(rule));
+  if (rule == ElementRule::budget || rule == ElementRule::budget_exact)
+    fmt::print("trust     {}\n", trust_text(budgets[element.stage].trust[column]));
   fmt::print("corpus    {}\n", same ? "holds these same bits" : "HOLDS OTHER BITS than this program computes");
   print_terms(golden, reference, rows, profile, element, unit);
   return same ? 0 : 1;

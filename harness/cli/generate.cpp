@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "conformance/json.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/usage_error.hpp"
 #include "vectors/generate.hpp"
 #include "vectors/input_family.hpp"
 #include "vectors/progress_line.hpp"
@@ -31,6 +33,7 @@ struct GenerateArguments {
   bool has_seed = false;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool estimate_only = false;
+  Tier tier = Tier::automatic;
 };
 
 // The model's heads at lengths that differ, or a small shape in which all extents differ.
@@ -63,17 +66,22 @@ Plan plan_of(const GenerateArguments& arguments) {
   if (!arguments.plan.empty()) return load_plan(arguments.plan, overrides);
   Json groups = Json::array();
   for (const std::string& name : expanded(arguments.contracts, shipped_contracts())) {
+    const std::string shape = ordinary_shape(load_contract(name));
     Json group = {{"contracts", {name}}, {"rows", arguments.rows}};
     group["families"] = arguments.families.empty() ? std::vector<std::string>{"gaussian"}
                                                    : expanded(arguments.families, family_names());
     group["formats"] = arguments.formats.empty() ? std::vector<std::string>{"binary32"} : arguments.formats;
-    group["shapes"] =
-        arguments.shapes.empty() ? std::vector<std::string>{ordinary_shape(load_contract(name))} : arguments.shapes;
+    group["shapes"] = arguments.shapes.empty() ? std::vector<std::string>{shape} : arguments.shapes;
     if (!arguments.eps.empty()) group["eps"] = arguments.eps;
     groups.push_back(group);
   }
   const Json plan = {{"schema", "qkcts-plan/1"}, {"suite", "custom"}, {"seed", arguments.seed}, {"groups", groups}};
-  return plan_from_json(plan.dump(), "command line", overrides);
+  // The contracts are loaded: what is wrong now stands on the command line.
+  try {
+    return plan_from_json(plan.dump(), "command line", overrides);
+  } catch (const InputError& error) {
+    throw UsageError(error.what());
+  }
 }
 
 struct Estimate {
@@ -115,6 +123,7 @@ int generate(const GenerateArguments& arguments) {
     ProgressLine line("generated", stderr);
     GenerateOptions options;
     options.jobs = arguments.jobs;
+    options.tier = arguments.tier;
     options.generator_version = fmt::format("qkcts {}", QKCTS_VERSION);
     options.progress = [&line](const GenerateProgress& p) {
       line.update(p.done, p.all, p.work_all > 0 ? p.work_done / p.work_all : 1, p.slug);
@@ -138,7 +147,8 @@ int generate(const GenerateArguments& arguments) {
 void add_generate(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* generate_app = app.add_subcommand("generate", "Make golden vectors: proven values and error budgets");
-  CLI::Option* plan = generate_app->add_option("plan", arguments->plan, "Suite (smoke, core, norm40) or JSON plan");
+  CLI::Option* plan =
+      generate_app->add_option("plan", arguments->plan, "Suite (smoke, core, norm40, clauses) or JSON plan");
   CLI::Option* contract = generate_app->add_option("--contract", arguments->contracts,
                                                    "Contracts by name, glob or JSON file, in place of a plan");
   contract->excludes(plan)->delimiter(',');
@@ -150,6 +160,7 @@ void add_generate(CLI::App& app, Command& command) {
       ->needs(contract);
   generate_app->add_option("--format", arguments->formats, "binary64, binary32, binary16, bfloat16 (default binary32)")
       ->delimiter(',')
+      ->check(CLI::IsMember({"binary64", "binary32", "binary16", "bfloat16"}).description(""))
       ->needs(contract);
   generate_app->add_option("--shape", arguments->shapes, "B,Hq,Hkv,Lq,Lk,D,Dv; may be repeated")->needs(contract);
   generate_app->add_option("--eps", arguments->eps, "Epsilon of both norms instead of the contract's; a list sweeps")
@@ -161,6 +172,11 @@ void add_generate(CLI::App& app, Command& command) {
   CLI::Option* seed = generate_app->add_option("--seed", arguments->seed, "Seed of the inputs (default: the plan's)");
   generate_app->add_option("--jobs", arguments->jobs, "Threads; the file does not depend on it")
       ->check(CLI::Range(1U, 1024U));
+  generate_app
+      ->add_option("--tier", arguments->tier,
+                   "auto: double words with proven bounds first; mpfr: MPFR for everything; the file is the same")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Tier>{{"auto", Tier::automatic}, {"mpfr", Tier::mpfr}},
+                                          CLI::ignore_case));
   generate_app->add_flag("--estimate", arguments->estimate_only, "Say how long and how large, and stop");
   generate_app->footer(
       "Examples:\n"

@@ -66,7 +66,7 @@ void print_corpus(const CorpusReader& reader, const std::string& contracts, cons
   std::string contract;
   std::map<std::string, int> families, formats;
   for (const std::string& slug : reader.slugs()) {
-    const GoldenCase golden = reader.read(slug);
+    const GoldenCase golden = reader.outline(slug);
     if (!matches(contracts, golden.input.contract.name) || !matches(wanted_families, golden.family)) continue;
     const qkcts_shape& s = golden.input.shape;
     ++families[golden.family];
@@ -97,10 +97,12 @@ void print_inputs(const Case& c) {
   for (std::size_t i = 0; i < input_count; ++i) {
     if (!c.inputs.tensors[i]) continue;
     const Tensor& tensor = *c.inputs.tensors[i];
-    const std::vector<double> values = tensor.values();
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    fmt::print("  {:<15} {:<9} {:<24} {:>12.5g} {:>12.5g}\n", input_name(static_cast<Input>(i)),
-               element_type_name(tensor.type), shape_text(tensor.shape), *low, *high);
+    std::vector<double> values = tensor.values();
+    const auto numbers = std::partition(values.begin(), values.end(), [](double x) { return !std::isnan(x); });
+    const auto [low, high] = std::minmax_element(values.begin(), numbers);
+    fmt::print("  {:<15} {:<9} {:<24} {:>12.5g} {:>12.5g}{}\n", input_name(static_cast<Input>(i)),
+               element_type_name(tensor.type), shape_text(tensor.shape), *low, *high,
+               numbers == values.end() ? "" : fmt::format(" {} NaN", values.end() - numbers));
   }
 }
 

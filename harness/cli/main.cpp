@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "conformance/contract.hpp"
 #include "conformance/file.hpp"
 #include "harness/adapter_error.hpp"
 #include "harness/cli/commands.hpp"
-#include "harness/run_session.hpp"
+#include "harness/usage_error.hpp"
 #include "harness/utf8_text.hpp"
 #include "harness/worker.hpp"
 
@@ -19,6 +21,30 @@ namespace {
 int report(const std::exception& error, int code) {
   std::fprintf(stderr, "qkcts: %s\n", qkcts::utf8_line(error.what()).c_str());
   return code;
+}
+
+// The deepest command that was recognised, as it is typed: "qkcts contract show".
+const CLI::App& recognised(const CLI::App& app, std::string& words) {
+  const std::vector<const CLI::App*> below = app.get_subcommands([](const CLI::App* sub) { return sub->parsed(); });
+  words += (words.empty() ? "" : " ") + app.get_name();
+  return below.empty() ? app : recognised(*below.front(), words);
+}
+
+// One line: what is wrong with the command line, and what to do.
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  std::string words;
+  const CLI::App& command = recognised(app, words);
+  std::string commands;
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; }))
+    commands += (commands.empty() ? "" : ", ") + sub->get_name();
+  std::string what = error.what();
+  if (!commands.empty()) {
+    const std::vector<std::string> rest = command.remaining();
+    what = rest.empty() ? "a command is missing" : "'" + rest.front() + "' is no command or option here";
+    what += "; there are: " + commands;
+  }
+  std::fprintf(stderr, "qkcts: %s; see `%s --help`\n", qkcts::utf8_line(what).c_str(), words.c_str());
+  return 2;
 }
 
 int run_command(const qkcts::cli::Command& command) {
@@ -58,7 +84,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return error.get_exit_code() == 0 ? app.exit(error) : report_usage(app, error);
   }
   return run_command(command);
 }

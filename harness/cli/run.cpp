@@ -20,6 +20,7 @@
 #include "harness/report_junit.hpp"
 #include "harness/report_text.hpp"
 #include "harness/run_session.hpp"
+#include "harness/value_text.hpp"
 
 namespace qkcts::cli {
 namespace {
@@ -58,8 +59,8 @@ class Progress {
     const double passed = std::chrono::duration<double>(now - start_).count();
     const auto done = static_cast<double>(record.cases.size());
     const double rest = passed / done * (static_cast<double>(cases_) - done);
-    fmt::print(stderr, "{}{} of {} cases, {:.0f} s passed, about {:.0f} s to go{}", terminal_ ? "\r" : "",
-               record.cases.size(), cases_, passed, rest, terminal_ ? "  " : "\n");
+    fmt::print(stderr, "{}{} of {}, {:.0f} s passed, about {:.0f} s to go{}", terminal_ ? "\r" : "",
+               record.cases.size(), counted(cases_, "case", "cases"), passed, rest, terminal_ ? "  " : "\n");
   }
 
   void clear() const {
@@ -116,11 +117,14 @@ int run(const RunArguments& given) {
                            [&](const RunRecord& now, const CaseResult& result) { progress.after_case(now, result); }});
   progress.clear();
   if (!record) return 0;
-  fmt::print("{} {} ({}) on {}, suite {} {}\n\n{}\n{}", record->description.name, record->description.version,
-             given.adapter, given.corpus, record->corpus_suite, record->corpus_digest.substr(0, 12),
-             result_table(*record), summary_text(*record));
-  if (record->cases.empty())
+  fmt::print("{} {} ({}) on {}, suite {} {}\n\n", record->description.name, record->description.version, given.adapter,
+             given.corpus, record->corpus_suite, record->corpus_digest.substr(0, 12));
+  if (record->cases.empty()) {
     fmt::print("No case matches; `qkcts inspect {} --names` lists them.\n", shell_quoted(given.corpus));
+  } else {
+    fmt::print("{}\n", result_table(*record));
+  }
+  fmt::print("{}", summary_text(*record));
   if (!given.output.empty()) write_reports(*record, given.output);
   return exit_code(*record);
 }

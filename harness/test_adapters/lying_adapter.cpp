@@ -23,6 +23,9 @@
 #ifndef LYING_PROFILE
 #define LYING_PROFILE "f32"
 #endif
+#ifndef LYING_MORE
+#define LYING_MORE ""
+#endif
 
 namespace {
 
@@ -33,7 +36,7 @@ constexpr const char* description =
     R"({"name": "lying", "version": "1", "formats": ["binary32"],
         "stages": ["scores", "masked", "probs", "lse", "output"], "profile": {"binary32": ")" LYING_PROFILE R"("},
         "supports": {"q_norm.kind": ["none"], "k_norm.kind": ["none"], "rope.order": ["none"],
-                     "score.softcap": [null], "mask.causal": [false]},
+                     "score.softcap": [null], "mask.causal": [false])" LYING_MORE R"(},
         "limits": {"k_len": {"max": 64}},
         "claims": {"bitwise_repeatable": )" LYING_CLAIM "}}";
 
@@ -124,7 +127,7 @@ void* closed_page() {
 // Misdeeds before the kernel.
 qkcts_status act(const qkcts_run_args& args) {
   const qkcts_tensor* const output = args.outputs->stage[QKCTS_STAGE_OUTPUT];
-  volatile int zero = 0;
+  [[maybe_unused]] volatile int seen = 0;
   if (fault == "segfault") *static_cast<volatile int*>(closed_page()) = 1;
   if (fault == "abort") std::abort();
   if (fault == "exit") _exit(7);
@@ -138,7 +141,7 @@ qkcts_status act(const qkcts_run_args& args) {
   if (fault == "overrun") floats(output)[count(output)] = 1;
   if (fault == "underrun") floats(output)[-1] = 1;
   if (fault == "far_overrun") floats(output)[count(output) + 100000] = 1;
-  if (fault == "overread") zero = static_cast<int>(floats(args.inputs->k)[count(args.inputs->k)]);
+  if (fault == "overread") seen = static_cast<int>(floats(args.inputs->k)[count(args.inputs->k)]);
   if (fault == "text_overrun") std::memset(args.message->text, 'x', args.message->capacity + 1);
   if (fault == "input") floats(args.inputs->v)[0] = 1;
   if (fault == "descriptor") args.inputs->v->shape[0] = 1;

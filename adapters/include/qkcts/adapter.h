@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <qkcts/contract.h>
 
@@ -20,7 +21,7 @@ extern "C" {
 #endif
 
 #define QKCTS_ADAPTER_ABI_MAJOR 1u
-#define QKCTS_ADAPTER_ABI_MINOR 0u
+#define QKCTS_ADAPTER_ABI_MINOR 1u
 
 #define QKCTS_HAS(args, field) ((args)->struct_size >= offsetof(__typeof__(*(args)), field) + sizeof((args)->field))
 
@@ -46,7 +47,8 @@ typedef struct qkcts_tensor {
   uint64_t byte_offset;
 } qkcts_tensor;
 
-/* Inputs of a case; NULL where the contract has no such input. Read-only: the host checks that they do not change. */
+/* Inputs of a case; NULL where the contract has no such input. Read-only: the host checks that they do not change. An
+ * input that came later is given only beside a clause that came with it. */
 typedef struct qkcts_inputs {
   uint32_t struct_size;
   uint32_t format;            /* qkcts_format of q, k, v, gains, biases, scale and additive bias */
@@ -61,10 +63,15 @@ typedef struct qkcts_inputs {
   const qkcts_tensor* sin;            /* [P, R/2]                                      */
   const qkcts_tensor* q_position_ids; /* int32 [B,Lq]: row of cos and sin              */
   const qkcts_tensor* k_position_ids; /* int32 [B,Lk]                                  */
-  const qkcts_tensor* scale;          /* [1]: QKCTS_SCALE_LEARNED_SCALAR               */
+  const qkcts_tensor* scale;          /* [1] or [Hq]: QKCTS_SCALE_LEARNED_SCALAR       */
   const qkcts_tensor* mask;           /* bool [B|1,Hq|1,Lq,Lk], nonzero = visible      */
   const qkcts_tensor* bias;           /* [B|1,Hq|1,Lq,Lk], additive; -inf hides        */
   const qkcts_tensor* kv_len;         /* int32 [B]                                     */
+  const qkcts_tensor* alibi_slopes;   /* [Hq], binary32 (binary64 if format is). ABI 1.1 from here on */
+  const qkcts_tensor* sink;           /* [Hq]                                          */
+  const qkcts_tensor* q_document_ids; /* int32 [B,Lq]                                  */
+  const qkcts_tensor* k_document_ids; /* int32 [B,Lk]                                  */
+  const qkcts_tensor* prefix_len;     /* int32 [B]                                     */
 } qkcts_inputs;
 
 /* Stages to write, indexed by qkcts_stage; NULL: not asked for. Every element must be written.
@@ -107,11 +114,19 @@ static inline void qkcts_set_text(qkcts_text* target, const char* source) {
   }
 }
 
+/* The contract as far as its writer knew it, the rest zero, which says what the writer's version said. */
+static inline qkcts_contract qkcts_known_contract(const qkcts_contract* given) {
+  qkcts_contract known;
+  memset(&known, 0, sizeof known);
+  memcpy(&known, given, given->struct_size < sizeof known ? given->struct_size : sizeof known);
+  return known;
+}
+
 typedef struct qkcts_run_args {
   uint32_t struct_size;
   uint32_t reserved;
   void* state;                    /* in   from prepare()                                        */
-  const qkcts_contract* contract; /* in                                                          */
+  const qkcts_contract* contract; /* in   longer or shorter than yours: qkcts_known_contract()   */
   const char* contract_json;      /* in   the same contract as canonical JSON                    */
   const qkcts_shape* shape;       /* in                                                          */
   const qkcts_inputs* inputs;     /* in                                                          */
@@ -166,6 +181,13 @@ QKCTS_STATIC_ASSERT(offsetof(qkcts_run_args, state) == 8 && offsetof(qkcts_run_a
 QKCTS_STATIC_ASSERT(offsetof(qkcts_adapter_table, describe) == 16 && offsetof(qkcts_adapter_table, release) == 48,
                     "qkcts_adapter_table 1.0");
 QKCTS_STATIC_ASSERT(offsetof(qkcts_contract, q_norm) == 8 && offsetof(qkcts_norm, eps) == 40, "qkcts_contract 1.0");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_contract, q_range) == 208 && offsetof(qkcts_contract, k_range) == 232 &&
+                        offsetof(qkcts_contract, rotation) == 256 && offsetof(qkcts_contract, logits) == 320 &&
+                        offsetof(qkcts_contract, softmax) == 368 && offsetof(qkcts_contract, regions) == 384 &&
+                        offsetof(qkcts_contract, heads) == 400,
+                    "qkcts_contract 1.1");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_inputs, alibi_slopes) == 128 && offsetof(qkcts_inputs, prefix_len) == 160,
+                    "qkcts_inputs 1.1");
 
 #ifdef __cplusplus
 }

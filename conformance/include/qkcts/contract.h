@@ -166,6 +166,128 @@ typedef struct qkcts_mask {
   int64_t offset;       /* for QKCTS_OFFSET                                  */
 } qkcts_mask;
 
+/* Below: clauses of ABI 1.1. In JSON their keys stand in the section that the comment names. All of them at zero say
+ * what ABI 1.0 said. */
+
+/* QK-CLIP, QK-MULT (JSON q_norm, k_norm): y = clip_after(multiplier * norm(clip_before(x))), norm being the identity
+ * where none is applied; clip_c(x) = min(max(x, -c), c). */
+typedef struct qkcts_norm_range {
+  double clip_before; /* c > 0; 0: none          */
+  double multiplier;  /* > 0; 0 means 1          */
+  double clip_after;  /* c > 0; 0: none          */
+} qkcts_norm_range;
+
+/* QK-ROPE (JSON rope) */
+typedef enum qkcts_rope_sense {
+  QKCTS_SENSE_POSITIVE = 0, /* (a, b) -> (a*cos - b*sin, b*cos + a*sin) */
+  QKCTS_SENSE_NEGATIVE = 1  /* (a, b) -> (a*cos + b*sin, b*cos - a*sin) */
+} qkcts_rope_sense;
+
+typedef enum qkcts_rope_layout {
+  QKCTS_LAYOUT_KEPT = 0,         /* every lane keeps its place                                              */
+  QKCTS_LAYOUT_DEINTERLEAVED = 1 /* interleaved pair i of the span is left in its lanes i and i + R/2        */
+} qkcts_rope_layout;
+
+typedef enum qkcts_rope_angles {
+  QKCTS_ANGLES_TABLE = 0,   /* cos and sin are exact inputs                                          */
+  QKCTS_ANGLES_COMPUTED = 1 /* the runtime computes them from position ids; the tables are not given */
+} qkcts_rope_angles;
+
+/* Frequency of pair i before scaling: f_i = theta^(-2i/R). The formulas stand in docs/contract.md, QK-ROPE-10. */
+typedef enum qkcts_rope_scaling {
+  QKCTS_SCALING_NONE = 0,
+  QKCTS_SCALING_LINEAR = 1,      /* f_i / factor                                              */
+  QKCTS_SCALING_NTK = 2,         /* theta * factor^(R/(R-2)) in place of theta                 */
+  QKCTS_SCALING_YARN = 3,        /* between f_i / factor and f_i by wavelength, over the index */
+  QKCTS_SCALING_LLAMA3 = 4,      /* between f_i / factor and f_i by wavelength                 */
+  QKCTS_SCALING_PROPORTIONAL = 5 /* f_i for i < floor(factor * R/2), 0 for the others          */
+} qkcts_rope_scaling;
+
+typedef struct qkcts_rotation {
+  uint32_t sense;          /* qkcts_rope_sense   */
+  uint32_t layout;         /* qkcts_rope_layout, DEINTERLEAVED only beside INTERLEAVED */
+  uint32_t angles;         /* qkcts_rope_angles  */
+  uint32_t scaling;        /* qkcts_rope_scaling */
+  double factor;           /* > 0, beside a scaling; PROPORTIONAL: in (0, 1]                        */
+  double original_length;  /* > 0, positions of the unscaled training; YARN, LLAMA3                 */
+  double low;              /* YARN: beta_slow, LLAMA3: low_freq_factor                              */
+  double high;             /* YARN: beta_fast, LLAMA3: high_freq_factor; > low                      */
+  double attention_factor; /* > 0, multiplies cos and sin; 0 means 1                                */
+  uint32_t untruncated;    /* YARN: 1: the ends of the ramp are not rounded to whole indices        */
+  uint32_t reserved;
+} qkcts_rotation;
+
+/* QK-SCALE, QK-ALIBI, QK-QTEMP (JSON score) */
+typedef enum qkcts_scale_axes {
+  QKCTS_SCALE_ONE = 0,     /* the input tensor `scale` is [1]         */
+  QKCTS_SCALE_PER_HEAD = 1 /* the input tensor `scale` is [Hq]        */
+} qkcts_scale_axes;
+
+/* QK-ALIBI: added after the soft-cap; m = input tensor `alibi_slopes` [Hq], i' = query index + offset of the mask. */
+typedef enum qkcts_alibi {
+  QKCTS_ALIBI_NONE = 0,
+  QKCTS_ALIBI_RELATIVE = 1,  /* m[h] * (j - i')     */
+  QKCTS_ALIBI_SYMMETRIC = 2, /* -m[h] * |j - i'|    */
+  QKCTS_ALIBI_LAST_KEY = 3   /* m[h] * (j - (Lk-1)) */
+} qkcts_alibi;
+
+/* QK-QTEMP: the scores of a query at position id p are multiplied by 1 + alpha * ln(1 + floor((p + shift) / period)).
+ */
+typedef enum qkcts_query_temperature {
+  QKCTS_QUERY_TEMPERATURE_NONE = 0,
+  QKCTS_QUERY_TEMPERATURE_LOG = 1
+} qkcts_query_temperature;
+
+typedef struct qkcts_logits {
+  double scale_exp_cap;       /* LEARNED_SCALAR: scale = exp(min(scale[h], cap)); 0: the tensor is the scale */
+  uint32_t scale_axes;        /* qkcts_scale_axes, of LEARNED_SCALAR */
+  uint32_t alibi;             /* qkcts_alibi                         */
+  uint32_t query_temperature; /* qkcts_query_temperature             */
+  uint32_t reserved;
+  double query_alpha;  /* >= 0 */
+  double query_period; /* integer >= 1 */
+  double query_shift;  /* integer >= 0 */
+} qkcts_logits;
+
+/* QK-SINK, QK-BASE, QK-HIDDEN (JSON softmax) */
+typedef enum qkcts_sink {
+  QKCTS_SINK_NONE = 0,
+  QKCTS_SINK_COLUMN = 1,    /* input `sink` [Hq]: a further logit per head, with v = 0; lse includes it */
+  QKCTS_SINK_POST_SCALE = 2 /* o * 1 / (1 + e^(sink - lse)); p and lse exclude it                        */
+} qkcts_sink;
+
+typedef enum qkcts_base { QKCTS_BASE_E = 0, QKCTS_BASE_TWO = 1 } qkcts_base;
+
+typedef enum qkcts_hidden_values {
+  QKCTS_HIDDEN_FINITE = 0,  /* hidden keys and values are finite                                        */
+  QKCTS_HIDDEN_EXCLUDED = 1 /* k and v of keys that no query sees may be NaN or infinite, without effect */
+} qkcts_hidden_values;
+
+typedef struct qkcts_softmax {
+  uint32_t sink;          /* qkcts_sink                                 */
+  uint32_t base;          /* qkcts_base of the weights                  */
+  uint32_t lse_base;      /* qkcts_base of the log-sum-exp as returned  */
+  uint32_t hidden_values; /* qkcts_hidden_values                        */
+} qkcts_softmax;
+
+/* QK-MASK (JSON mask): further conditions, and the one union. */
+typedef struct qkcts_regions {
+  int64_t chunk;      /* > 0: floor(j / chunk) = floor(i' / chunk); 0: none                              */
+  uint32_t documents; /* 1: q_document_ids[b, i] = k_document_ids[b, j], inputs int32 [B,Lq], [B,Lk]     */
+  uint32_t prefix;    /* 1: causal holds too where j < prefix_len[b], input int32 [B]                    */
+} qkcts_regions;
+
+/* QK-HEADS (JSON heads) */
+typedef enum qkcts_head_mapping {
+  QKCTS_HEADS_BLOCK = 0, /* query head h uses key/value head floor(h / G) */
+  QKCTS_HEADS_TILE = 1   /* query head h uses key/value head h mod Hkv    */
+} qkcts_head_mapping;
+
+typedef struct qkcts_heads {
+  uint32_t mapping; /* qkcts_head_mapping */
+  uint32_t reserved;
+} qkcts_heads;
+
 typedef struct qkcts_contract {
   uint32_t struct_size; /* bytes of this struct known to the writer */
   uint32_t version;     /* QKCTS_CONTRACT_VERSION                   */
@@ -174,6 +296,13 @@ typedef struct qkcts_contract {
   qkcts_rope rope;
   qkcts_score score;
   qkcts_mask mask;
+  qkcts_norm_range q_range; /* ABI 1.1 from here on */
+  qkcts_norm_range k_range;
+  qkcts_rotation rotation;
+  qkcts_logits logits;
+  qkcts_softmax softmax;
+  qkcts_regions regions;
+  qkcts_heads heads;
 } qkcts_contract;
 
 #define QKCTS_CONTRACT_VERSION 1u

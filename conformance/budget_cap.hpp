@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of the soft cap, of the additive bias and of the linear one: docs/budgets.md, C1 to C6.
+#pragma once
+
+#include "conformance/budget_arithmetic.hpp"
+#include "conformance/case.hpp"
+
+namespace qkcts {
+
+// Cap and biases of one score.
+struct CapTerms {
+  double cap = 0;        // 0: none
+  double cap_error = 0;  // relative error of the constant
+  double quotient = 0;   // relative error of s / c
+  bool bias_before = false, bias_after = false;
+  bool linear = false;
+};
+CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic);
+
+// A number that is added to a score.
+struct Addend {
+  double value = 0;
+  double error = 0;
+};
+
+// Linear bias of a slope in `format` and a distance, a whole number; infinite error where it may overflow.
+Addend linear_bias_errors(double slope, Format format, double distance, const BudgetArithmetic& arithmetic);
+
+struct CappedError {
+  double error = 0;          // as the stage is observed
+  double softmax_error = 0;  // as the softmax sees it: a base-2 kernel may scale score and biases separately
+};
+CappedError capped_error(const CapTerms& terms, double score, double score_error, const Addend& bias,
+                         const Addend& linear, double exact_capped, const BudgetArithmetic& arithmetic);
+
+}  // namespace qkcts

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/fast_tier.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/fast_tier_attention.hpp"
+#include "reference/fast_tier_operand.hpp"
+#include "reference/fast_tier_record.hpp"
+#include "reference/fixed_values.hpp"
+#include "reference/refusal.hpp"
+
+namespace qkcts {
+namespace {
+
+using Open = std::vector<ElementPlace>;
+
+bool covers(const qkcts_norm_range& range) {
+  return range.clip_before == 0 && range.clip_after == 0 && (range.multiplier == 0 || range.multiplier == 1);
+}
+
+bool covers(const CaseValues& values) {
+  const qkcts_contract& terms = values.terms;
+  const bool clauses = covers(terms.q_range) && covers(terms.k_range) && !values.frequencies &&
+                       terms.logits.scale_exp_cap == 0 && terms.logits.alibi == QKCTS_ALIBI_NONE &&
+                       terms.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE &&
+                       terms.softmax.sink == QKCTS_SINK_NONE && terms.softmax.base == QKCTS_BASE_E &&
+                       terms.softmax.lse_base == QKCTS_BASE_E && terms.softmax.hidden_values == QKCTS_HIDDEN_FINITE;
+  if (!clauses) return false;
+  std::vector<double> scalars = {terms.score.scale_value, terms.score.temperature, terms.score.softcap};
+  if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR)
+    for (std::int64_t h = 0; h < values.shape.q_heads; ++h) scalars.push_back(values.learned_scale(h));
+  if (!is_moderate(scalars)) return false;
+  if (values.input.inputs.format != Format::binary64) return true;  // all their numbers are moderate
+  const std::vector<double>* const tensors[] = {&values.q.x, &values.q.gain, &values.q.bias,
+                                                &values.k.x, &values.k.gain, &values.k.bias,
+                                                &values.v,   &values.cos,    &values.sin};
+  return std::all_of(std::begin(tensors), std::end(tensors), [](const auto* tensor) { return is_moderate(*tensor); });
+}
+
+class DoubleWordTier : public FastTier {
+ public:
+  DoubleWordTier(const CaseValues& values, const std::vector<RowPlace>& rows, ReferenceResult& result,
+                 const Kernels& kernels)
+      : values_(values),
+        rows_(rows),
+        result_(result),
+        recorder_(values, result, kernels),
+        q_(values, Side::query, kernels),
+        k_(values, Side::key, kernels),
+        attention_(values, rows, q_, k_, kernels) {}
+
+  std::optional<Open> settle_group(Side which, std::int64_t group) override {
+    const SideValues& side = values_.side(which);
+    if (!(which == Side::query ? q_ : k_).make(group, stages_)) return std::nullopt;
+    const bool is_query = which == Side::query;
+    Open open;
+    record_group(is_query ? QKCTS_STAGE_Q_NORM : QKCTS_STAGE_K_NORM, side, group, stages_.normed, open);
+    record_group(is_query ? QKCTS_STAGE_Q_ROPE : QKCTS_STAGE_K_ROPE, side, group, stages_.roped, open);
+    return open;
+  }
+
+  bool fixes_hidden_keys(std::size_t row) const override { return !rows_[row].visible.empty() && !values_.has_bias(); }
+
+  std::optional<Open> settle_row(std::size_t row) override {
+    if (!is_complete_) {
+      q_.complete();
+      k_.complete();
+      is_complete_ = true;
+    }
+    const RowPlace& place = rows_[row];
+    const auto r = static_cast<std::int64_t>(row);
+    const auto keys = static_cast<std::size_t>(values_.shape.k_len);
+    attention_.set_scores(row, scores_);
+    Open open;
+    recorder_.record(QKCTS_STAGE_SCORES, r, 0, scores_.words(), scores_.error.data(), keys, open);
+    recorder_.hide_all_but(QKCTS_STAGE_SCORES, r, place.visible);
+    const WordArray* seen = &scores_;
+    if (values_.exists(QKCTS_STAGE_CAPPED)) {
+      set_biases(place);
+      attention_.set_capped(scores_, biases_, capped_);
+      seen = &capped_;
+      record_capped(place, r, open);
+    }
+    if (place.visible.empty()) return open;
+    if (fixes_hidden_keys(row) && place.visible.size() < keys) {
+      recorder_.fix_all_but(QKCTS_STAGE_MASKED, r, place.visible, -HUGE_VAL, ElementRule::hidden);
+      recorder_.fix_all_but(QKCTS_STAGE_PROBS, r, place.visible, 0, ElementRule::exact_clause);
+    }
+    const bool is_run = place.visible.back() - place.visible.front() + 1 == place.visible.size();
+    if (!is_run) pick(*seen, place.visible, seen_);
+    const WordView visible = is_run ? WordView(*seen, place.visible.front()) : WordView(seen_);
+    if (values_.exists(QKCTS_STAGE_MASKED))
+      recorder_.record(QKCTS_STAGE_MASKED, r, place.visible, visible.words(), visible.error, open);
+    if (place.visible.size() == 1) {
+      record_single(place, r, visible, open);
+    } else {
+      record_softmax(place, r, visible, open);
+    }
+    return open;
+  }
+
+ private:
+  void record_group(qkcts_stage stage, const SideValues& side, std::int64_t group, const WordArray& words, Open& open) {
+    if (!values_.exists(stage)) return;
+    const auto width = static_cast<std::size_t>(side.head_dim);
+    for (std::int64_t member = 0; member < side.heads_in_group(); ++member) {
+      const std::size_t from = static_cast<std::size_t>(member) * width;
+      if (width % padding != 0) {  // whole vectors are read: the last of a head would reach beyond the array
+        head_.clear(width);
+        std::copy_n(words.h.begin() + static_cast<std::ptrdiff_t>(from), width, head_.h.begin());
+        std::copy_n(words.l.begin() + static_cast<std::ptrdiff_t>(from), width, head_.l.begin());
+        std::copy_n(words.error.begin() + static_cast<std::ptrdiff_t>(from), width, head_.error.begin());
+        recorder_.record(stage, side.row_of(group, member), 0, head_.words(), head_.error.data(), width, open);
+      } else {
+        recorder_.record(stage, side.row_of(group, member), 0, words.words(from), words.error.data() + from, width,
+                         open);
+      }
+    }
+  }
+
+  // -inf hides a key; the rest of the row is computed as if 0 stood there.
+  void set_biases(const RowPlace& place) {
+    biases_.assign(padded(static_cast<std::size_t>(values_.shape.k_len)) + padding, 0.0);
+    finite_.clear();
+    for (std::int64_t key = 0; key < values_.shape.k_len; ++key) {
+      const double bias = values_.has_bias() ? values_.bias(place.b, place.h, place.qq, key) : 0.0;
+      if (std::isinf(bias)) continue;
+      biases_[static_cast<std::size_t>(key)] = bias;
+      finite_.push_back(static_cast<std::uint32_t>(key));
+    }
+  }
+
+  void record_capped(const RowPlace& place, std::int64_t row, Open& open) {
+    if (finite_.size() == static_cast<std::size_t>(values_.shape.k_len)) {
+      recorder_.record(QKCTS_STAGE_CAPPED, row, 0, capped_.words(), capped_.error.data(), finite_.size(), open);
+    } else {
+      pick(capped_, finite_, seen_);
+      recorder_.record(QKCTS_STAGE_CAPPED, row, finite_, seen_.words(), seen_.error.data(), open);
+    }
+    recorder_.hide_all_but(QKCTS_STAGE_CAPPED, row, place.visible);
+  }
+
+  static void pick(const WordArray& from, std::span<const std::uint32_t> columns, WordArray& to) {
+    to.reserve(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      to.h[i] = from.h[columns[i]];
+      to.l[i] = from.l[columns[i]];
+      to.error[i] = from.error[columns[i]];
+    }
+  }
+
+  // p = 1, o = v, lse = s: exactly. The sign of a zero is left to the refinement loop.
+  void record_single(const RowPlace& place, std::int64_t row, WordView seen, Open& open) {
+    WordArray one;
+    one.clear(1);
+    one.h[0] = 1;
+    recorder_.record(QKCTS_STAGE_PROBS, row, place.visible, one.words(), one.error.data(), open);
+    recorder_.record(QKCTS_STAGE_LSE, row, 0, seen.words(), seen.error, 1, open);
+    const auto width = static_cast<std::size_t>(values_.shape.v_head_dim);
+    WordArray v;
+    v.clear(width);
+    const std::int64_t key = values_.k_row(place.b, place.h, place.visible[0]);
+    std::copy_n(values_.v.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(key) * width), width,
+                v.h.begin());
+    recorder_.record(QKCTS_STAGE_OUTPUT, row, 0, v.words(), v.error.data(), width, open);
+    RowStatistics& s = result_.statistics;
+    const auto r = static_cast<std::size_t>(row);
+    s.entropy[r] = 0;
+    s.p_max[r] = 1;
+    if (!recorder_.round(magnitude(seen, 0), seen.error[0], s.score_max[r])) open.push_back({statistics_stage, row, 0});
+  }
+
+  static Word magnitude(const WordView& seen, std::size_t j) {
+    const double sign = seen.h[j] < 0 ? -1 : 1;
+    return {sign * seen.h[j], sign * seen.l[j]};
+  }
+
+  void record_softmax(const RowPlace& place, std::int64_t row, WordView seen, Open& open) {
+    attention_.set_softmax(place, seen, softmax_);
+    const std::size_t before = open.size();
+    recorder_.record(QKCTS_STAGE_PROBS, row, place.visible, softmax_.probs.words(), softmax_.probs.error.data(), open);
+    settle_vanishing(place, row, seen, before, open);
+    WordArray lse;
+    lse.clear(1);
+    lse.h[0] = softmax_.lse.h;
+    lse.l[0] = softmax_.lse.l;
+    lse.error[0] = softmax_.lse_error;
+    recorder_.record(QKCTS_STAGE_LSE, row, 0, lse.words(), lse.error.data(), 1, open);
+    recorder_.record(QKCTS_STAGE_OUTPUT, row, 0, softmax_.output.words(), softmax_.output.error.data(),
+                     static_cast<std::size_t>(values_.shape.v_head_dim), open);
+
+    Word largest;
+    double error = 0;
+    for (std::size_t j = 0; j < place.visible.size(); ++j) {
+      const Word size = magnitude(seen, j);
+      if (size.h > largest.h || (size.h == largest.h && size.l > largest.l)) largest = size;
+      error = std::max(error, seen.error[j]);
+    }
+    RowStatistics& s = result_.statistics;
+    const auto r = static_cast<std::size_t>(row);
+    // The loop knows an entropy within about 2^-120, not relative to itself: a smaller one is its to say.
+    const bool decided = softmax_.entropy.h >= 0x1p-30 &&
+                         recorder_.round(softmax_.entropy, softmax_.entropy_error, s.entropy[r]) &&
+                         recorder_.round(softmax_.p_max, softmax_.p_max_error, s.p_max[r]) &&
+                         recorder_.round(largest, error, s.score_max[r]);
+    if (!decided) open.push_back({statistics_stage, row, 0});
+  }
+
+  // p < e^x with x = s - s_largest below -760: less than 2^-1096, which rounds to 0 in every format and in lo too.
+  void settle_vanishing(const RowPlace& place, std::int64_t row, const WordView& seen, std::size_t before, Open& open) {
+    const auto vanishes = [&](const ElementPlace& element) {
+      const std::int64_t at = visible_index(place, element.column);
+      const auto j = static_cast<std::size_t>(at);
+      const double error = seen.error[j] + seen.error[softmax_.largest];
+      return softmax_.exponent[j] < -760 && error < 1;
+    };
+    const auto from = open.begin() + static_cast<std::ptrdiff_t>(before);
+    for (auto element = from; element != open.end(); ++element)
+      if (vanishes(*element)) recorder_.record_zero(QKCTS_STAGE_PROBS, row, element->column);
+    open.erase(std::remove_if(from, open.end(), vanishes), open.end());
+  }
+
+  const CaseValues& values_;
+  const std::vector<RowPlace>& rows_;
+  ReferenceResult& result_;
+  RowRecorder recorder_;
+  FastOperands q_, k_;
+  FastAttention attention_;
+  bool is_complete_ = false;
+  GroupWords stages_;
+  WordArray head_, scores_, capped_, seen_;
+  std::vector<double> biases_;
+  std::vector<std::uint32_t> finite_;
+  RowSoftmax softmax_;
+};
+
+}  // namespace
+
+std::unique_ptr<FastTier> FastTier::create(const CaseValues& values, const std::vector<RowPlace>& rows,
+                                           ReferenceResult& result, const Kernels& kernels) {
+  if (!covers(values)) return nullptr;
+  return std::make_unique<DoubleWordTier>(values, rows, result, kernels);
+}
+
+}  // namespace qkcts

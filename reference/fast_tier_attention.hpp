@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of attention in double words: scores of every key, weights, sums and outputs, with their errors.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "reference/fast_tier_operand.hpp"
+
+namespace qkcts {
+
+// What the softmax says of one row of at least two visible keys.
+struct RowSoftmax {
+  std::size_t largest = 0;       // index among the visible keys
+  WordArray probs;               // one per visible key
+  std::vector<double> exponent;  // s - s_largest
+  WordArray output;
+  Word lse, entropy, p_max;
+  double lse_error = 0, entropy_error = 0, p_max_error = 0;
+};
+
+class FastAttention {
+ public:
+  FastAttention(const CaseValues& values, const std::vector<RowPlace>& rows, const FastOperands& q,
+                const FastOperands& k, const Kernels& kernels);
+
+  // Of all keys, and a padding beyond them. Rows are best asked for in order.
+  void set_scores(std::size_t row, WordArray& scores);
+  // `biases` has one finite entry per key; it stands where the contract says.
+  void set_capped(const WordArray& scores, const std::vector<double>& biases, WordArray& capped) const;
+  // `seen` are the scores of the visible keys.
+  void set_softmax(const RowPlace& place, WordView seen, RowSoftmax& result);
+
+ private:
+  struct Panel {  // 32 keys of one key head: entry of lane d of key i at d * 32 + i
+    std::vector<double> high, low;
+  };
+  void use_keys(std::int64_t b, std::int64_t kv_head);
+  void use_block(std::size_t row);
+  void set_statistics(const WeightSums& sums, Word sum, double additions, RowSoftmax& result) const;
+
+  const CaseValues& values_;
+  const std::vector<RowPlace>& rows_;
+  const FastOperands &q_, &k_;
+  const Kernels& kernels_;
+  std::size_t keys_, columns_;  // Lk; Dv as padded
+  std::vector<Word> tau_;       // of every head, or one for all
+  std::vector<double> tau_error_;
+  CapTerms cap_;
+
+  std::int64_t keys_of_ = -1;  // b * Hkv + kv_head
+  std::vector<Panel> panels_;
+  WordArray key_scales_;  // with their relative errors
+  std::vector<double> key_norms_, key_deltas_;
+  std::vector<double> v_, v_largest_;  // [Lk, columns_], over the keys that some row sees
+
+  std::size_t block_begin_ = 0, block_end_ = 0;  // rows of the current block
+  std::vector<WordArray> dots_;
+  std::vector<std::vector<double>> anchors_;
+
+  WordArray weights_, sums_;
+  std::vector<double> column_anchors_;
+};
+
+}  // namespace qkcts

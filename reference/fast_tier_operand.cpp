@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/fast_tier_operand.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/double_word.hpp"
+#include "reference/rope.hpp"
+
+namespace qkcts {
+namespace {
+
+namespace dw = qkcts::HWY_NAMESPACE;
+using Double = dw::DoubleWord<double>;
+
+constexpr double u2 = 0x1p-106;  // u^2
+constexpr double more = 1 + 0x1p-30;
+
+Double of(Word w) {
+  return {w.h, w.l};
+}
+Word of(Double x) {
+  return {x.h, x.l};
+}
+
+// The largest power of two of which every entry is a multiple; 0 if all are 0.
+double grid_of(const std::vector<double>& values) {
+  double grid = 0;
+  for (const double x : values) {
+    if (x == 0) continue;
+    int exponent = 0;
+    auto significand = static_cast<std::int64_t>(std::ldexp(std::frexp(std::fabs(x), &exponent), 53));
+    int zeros = 0;
+    for (; (significand & 1) == 0; significand >>= 1) ++zeros;
+    const double own = std::ldexp(1.0, exponent - 53 + zeros);
+    grid = grid == 0 ? own : std::min(grid, own);
+  }
+  return grid;
+}
+
+}  // namespace
+
+bool is_moderate(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double x) {
+    const double size = std::fabs(x);
+    return size == 0 || (size >= 0x1p-200 && size <= 0x1p200);
+  });
+}
+
+FastOperands::FastOperands(const CaseValues& values, Side side, const Kernels& kernels)
+    : values_(values), side_(values.side(side)), kernels_(kernels), width_(side_.head_dim) {
+  const std::int64_t rows = side_.batch * side_.heads * side_.length;
+  high_.assign(static_cast<std::size_t>(rows * width_) + padding, 0.0);
+  low_.assign(high_.size(), 0.0);
+  rows_.resize(static_cast<std::size_t>(rows));
+  made_.assign(static_cast<std::size_t>(side_.group_count()), false);
+  is_plain_ = side_.norm.applied == 0 && values.terms.rope.order == QKCTS_ROPE_NONE;
+  if (is_plain_) grid_ = grid_of(side_.x);
+  const qkcts_norm& norm = side_.norm;
+  if (norm.applied == 0) return;
+  for (std::int64_t h = 0; h < side_.heads; ++h) {
+    for (std::int64_t lane = 0; lane < width_; ++lane) {
+      if (norm.gain != QKCTS_GAIN_NONE) {
+        const double w = SideValues::parameter(side_.gain, norm.gain_axes, h, lane, width_);
+        const Double factor = norm.gain == QKCTS_GAIN_ONE_PLUS_W ? dw::two_sum(1.0, w) : Double{w, 0};  // exact
+        factor_high_.push_back(factor.h);
+        factor_low_.push_back(factor.l);
+      }
+      if (norm.bias_axes != QKCTS_AXES_NONE)
+        offset_.push_back(SideValues::parameter(side_.bias, norm.bias_axes, h, lane, width_));
+    }
+  }
+}
+
+void FastOperands::rotate_group(std::int64_t group, WordArray& x) {
+  const std::int64_t pairs = rotated_lanes(values_.terms.rope, width_) / 2;
+  const auto n = static_cast<std::size_t>(pairs);
+  for (std::vector<double>* array : {&pair_[0], &pair_[1], &pair_[2], &pair_[3], &pair_[4], &pair_[5], &cos_, &sin_})
+    array->assign(padded(n), 0.0);
+  const double sense = values_.terms.rotation.sense == QKCTS_SENSE_NEGATIVE ? -1 : 1;
+  for (std::int64_t member = 0; member < side_.heads_in_group(); ++member) {
+    const auto head = static_cast<std::size_t>(member * width_);
+    const auto entry = static_cast<std::int64_t>(side_.position_of(side_.row_of(group, member))) * pairs;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto [a, b] = pair_lanes(values_.terms.rope, width_, static_cast<std::int64_t>(i));
+      cos_[i] = values_.cos[static_cast<std::size_t>(entry) + i];
+      sin_[i] = sense * values_.sin[static_cast<std::size_t>(entry) + i];
+      pair_[0][i] = x.h[head + a];
+      pair_[1][i] = x.l[head + a];
+      pair_[2][i] = x.error[head + a];
+      pair_[3][i] = x.h[head + b];
+      pair_[4][i] = x.l[head + b];
+      pair_[5][i] = x.error[head + b];
+    }
+    kernels_.rotate({pair_[0].data(), pair_[1].data()}, pair_[2].data(), {pair_[3].data(), pair_[4].data()},
+                    pair_[5].data(), cos_.data(), sin_.data(), n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto [a, b] = left_lanes(values_.terms, width_, static_cast<std::int64_t>(i));
+      x.h[head + a] = pair_[0][i];
+      x.l[head + a] = pair_[1][i];
+      x.error[head + a] = pair_[2][i];
+      x.h[head + b] = pair_[3][i];
+      x.l[head + b] = pair_[4][i];
+      x.error[head + b] = pair_[5][i];
+    }
+  }
+}
+
+// 1/d. t is within t_error (relative) of the statistic. eps is exact, so t + eps is within max(t_error, 0) + 2 u^2; the
+// root halves what is below it (to first order; a factor 1 + t_error covers the rest) and adds 3.126 u^2; maxima move
+// by no more than their arguments; the quotient adds 11 u^2.
+FastOperands::Divisor FastOperands::divisor(Word t, double t_error) const {
+  const double eps = side_.norm.eps;
+  const auto root_error = [](double error) { return error * (0.5 + error) + dw::root_bound * u2; };
+  const auto root = [](Double x) { return x.h == 0 ? Double{0, 0} : dw::square_root(x); };
+  const auto larger = [](Double x, double y) { return x.h > y || (x.h == y && x.l >= 0) ? x : Double{y, 0}; };
+  Double d{0, 0};
+  double error = 0;
+  switch (side_.norm.root) {
+    case QKCTS_OUTSIDE_ROOT:
+      d = dw::add(root(of(t)), eps);
+      error = root_error(t_error) + dw::add_number_bound * u2;
+      break;
+    case QKCTS_MAX_ROOT:
+      d = larger(root(of(t)), eps);
+      error = root_error(t_error);
+      break;
+    case QKCTS_MAX_INSIDE:
+      d = root(larger(of(t), eps));
+      error = root_error(t_error);
+      break;
+    default:
+      d = root(dw::add(of(t), eps));
+      error = root_error(t_error + dw::add_number_bound * u2);
+  }
+  Divisor result;
+  result.is_known = d.h >= 0x1p-300 && d.h <= 0x1p300 && error < 0x1p-30;
+  if (!result.is_known) return result;
+  result.inverse = of(dw::divide(Double{1, 0}, d));
+  result.error = (error * (1 + 0x1p-28) + dw::divide_bound * u2) * more;
+  return result;
+}
+
+// x becomes the vector, `common` the scale of all rows of the group, `normed` the values of the stage.
+// Mean: the sum is within 3.01 (n + 8) u^2 sum |x|, its quotient by n within 11 u^2.
+// Statistic: with the errors of the entries, |t' - t| <= 2 ||c|| ||e|| + ||e||^2, relative 2 r + r^2, r = ||e||/||c||.
+bool FastOperands::normalise(std::int64_t group, WordArray& x, Row& common, WordArray& normed) {
+  const qkcts_norm& norm = side_.norm;
+  const auto n = static_cast<std::size_t>(side_.heads_in_group() * width_);
+  const auto count = static_cast<double>(n);
+  if (norm.center != 0) {
+    double size = 0;
+    for (std::size_t i = 0; i < n; ++i) size += std::fabs(x.h[i]);
+    double carried = 0;  // of errors that the entries have already
+    for (std::size_t i = 0; i < n; ++i) carried += x.error[i];
+    // The low words, if any, are summed as numbers of their own.
+    const Word sum = kernels_.sum(x.h.data(), n);
+    const Word rest = kernels_.sum(x.l.data(), n);
+    const Double total = dw::add(of(sum), of(rest));
+    const Double mean = dw::divide(total, Double{count, 0});
+    const double of_sum = 3.01 * (count + 8) * u2 * size * 1.001 + dw::add_bound * u2 * std::fabs(total.h);
+    const double mean_error = ((of_sum + carried) / count + dw::divide_bound * u2 * std::fabs(mean.h)) * more;
+    kernels_.subtract(x.words(), x.error.data(), n, of(mean), mean_error);
+    for (std::size_t i = n; i < padded(n); ++i) x.h[i] = x.l[i] = x.error[i] = 0;
+  }
+  const Word sum = kernels_.sum_of_squares(x.words(), n);
+  Double t = of(sum);
+  double t_error = (3.01 * (count + 8) + dw::multiply_bound) * u2;
+  const double error_norm = kernels_.norm_bound(x.error.data(), n);
+  if (error_norm > 0) {
+    if (!(sum.h > 0x1p-600)) return false;
+    const double ratio = error_norm / std::sqrt(sum.h) * more;
+    t_error += ratio * (2 + ratio);
+  }
+  if (norm.statistic == QKCTS_MEAN_SQUARE) {
+    t = dw::divide(t, Double{count, 0});
+    t_error += dw::divide_bound * u2;
+  }
+  if (t.h != 0 && !(t.h >= 0x1p-600 && t.h <= 0x1p600)) return false;
+  const Divisor inverse = divisor(of(t), t_error * more);
+  if (!inverse.is_known) return false;
+
+  if (!factor_high_.empty()) {
+    const auto from = static_cast<std::size_t>(side_.first_head(group) * width_);
+    group_factor_[0].assign(padded(n), 0.0);
+    group_factor_[1].assign(padded(n), 0.0);
+    std::copy_n(factor_high_.begin() + static_cast<std::ptrdiff_t>(from), n, group_factor_[0].begin());
+    std::copy_n(factor_low_.begin() + static_cast<std::ptrdiff_t>(from), n, group_factor_[1].begin());
+    kernels_.multiply_each(x.words(), x.error.data(), n, {group_factor_[0].data(), group_factor_[1].data()});
+  }
+  kernels_.scale(x.words(), x.error.data(), n, inverse.inverse, inverse.error, normed.words(), normed.error.data());
+  common.scale = inverse.inverse;
+  common.scale_error = inverse.error;
+  if (!offset_.empty()) {
+    const auto from = static_cast<std::size_t>(side_.first_head(group) * width_);
+    group_offset_.assign(padded(n), 0.0);
+    std::copy_n(offset_.begin() + static_cast<std::ptrdiff_t>(from), n, group_offset_.begin());
+    kernels_.add_each(normed.words(), normed.error.data(), n, group_offset_.data());
+    x = normed;
+    common.scale = {1, 0};
+    common.scale_error = 0;
+  }
+  return true;
+}
+
+void FastOperands::keep(std::int64_t group, const WordArray& x, const Row& common, bool is_known) {
+  made_[static_cast<std::size_t>(group)] = true;
+  const auto width = static_cast<std::size_t>(width_);
+  head_.reserve(width);
+  for (std::int64_t member = 0; member < side_.heads_in_group(); ++member) {
+    const std::int64_t row = side_.row_of(group, member);
+    Row& kept = rows_[static_cast<std::size_t>(row)];
+    kept = common;
+    if (!is_known) {
+      kept = {{1, 0}, 0, 1, HUGE_VAL};
+      continue;
+    }
+    const auto from = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(member) * width);
+    const auto to = static_cast<std::ptrdiff_t>(row * width_);
+    std::copy_n(x.h.begin() + from, width, high_.begin() + to);
+    std::copy_n(x.l.begin() + from, width, low_.begin() + to);
+    for (std::size_t i = 0; i < width; ++i) has_low_ = has_low_ || x.l[static_cast<std::size_t>(from) + i] != 0;
+    // The dot products take h and l apart; ||h|| serves for both, since |l| <= u |h|.
+    std::copy_n(x.h.begin() + from, width, head_.h.begin());
+    kept.norm = kernels_.norm_bound(head_.h.data(), width) * (1 + 0x1p-50);
+    std::copy_n(x.error.begin() + from, width, head_.h.begin());
+    kept.delta = kernels_.norm_bound(head_.h.data(), width);
+    if (kept.norm != 0 && !(kept.norm >= 0x1p-400 && kept.norm <= 0x1p400)) kept.delta = HUGE_VAL;
+  }
+}
+
+bool FastOperands::make(std::int64_t group, GroupWords& stages) {
+  const auto n = static_cast<std::size_t>(side_.heads_in_group() * width_);
+  WordArray& x = x_;
+  x.clear(n);
+  std::size_t at = 0;
+  for (std::int64_t member = 0; member < side_.heads_in_group(); ++member)
+    for (const double entry : side_.row(side_.row_of(group, member))) x.h[at++] = entry;
+  stages.normed.reserve(n);
+  stages.roped.reserve(n);
+  Row common;
+  const std::uint32_t order = values_.terms.rope.order;
+  if (order == QKCTS_ROPE_THEN_NORM) {
+    rotate_group(group, x);
+    stages.roped = x;
+  }
+  bool is_known = true;
+  if (side_.norm.applied != 0) is_known = normalise(group, x, common, stages.normed);
+  if (is_known && order == QKCTS_NORM_THEN_ROPE) {
+    rotate_group(group, x);
+    kernels_.scale(x.words(), x.error.data(), n, common.scale, common.scale_error, stages.roped.words(),
+                   stages.roped.error.data());
+  }
+  keep(group, x, common, is_known);
+  return is_known;
+}
+
+void FastOperands::complete() {
+  for (std::size_t group = 0; group < made_.size(); ++group)
+    if (!made_[group]) make(static_cast<std::int64_t>(group), unused_);
+}
+
+}  // namespace qkcts

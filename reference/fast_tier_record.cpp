@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/fast_tier_record.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace qkcts {
+
+RowRecorder::RowRecorder(const CaseValues& values, ReferenceResult& result, const Kernels& kernels)
+    : result_(result), kernels_(kernels) {
+  for (const qkcts_stage stage : all_stages) {
+    lengths_[stage] = static_cast<std::size_t>(row_length(stage, values.shape));
+    formats_[stage] = stage_format(stage, values.input.inputs.format);
+  }
+}
+
+RowRecorder::Place RowRecorder::place(qkcts_stage stage, std::int64_t row) const {
+  const std::size_t length = lengths_[stage];
+  const std::vector<std::uint32_t>& stored = result_.stages[stage].rows;
+  const auto found = std::lower_bound(stored.begin(), stored.end(), static_cast<std::uint32_t>(row));
+  Place place{static_cast<std::size_t>(row) * length, -1};
+  if (found != stored.end() && *found == static_cast<std::uint32_t>(row))
+    place.stored = (found - stored.begin()) * static_cast<std::ptrdiff_t>(length);
+  return place;
+}
+
+RoundedRow RowRecorder::target(qkcts_stage stage, const Place& place, std::size_t first) {
+  RoundedRow row{result_.exact.values[stage].data() + place.exact + first, nullptr, nullptr, nullptr};
+  if (place.stored < 0) return row;
+  ProvenStage& proven = result_.stages[stage];
+  const std::size_t at = static_cast<std::size_t>(place.stored) + first;
+  row.expected = proven.expected.data() + at;
+  row.hi = proven.hi.data() + at;
+  row.lo = proven.lo.data() + at;
+  return row;
+}
+
+void RowRecorder::record(qkcts_stage stage, std::int64_t row, std::int64_t first, ConstWords z, const double* error,
+                         std::size_t n, std::vector<ElementPlace>& open) {
+  undecided_.resize(std::max(undecided_.size(), n));
+  const RoundedRow to = target(stage, place(stage, row), static_cast<std::size_t>(first));
+  if (kernels_.round(z, error, n, formats_[stage], to, undecided_.data()) == 0) return;
+  for (std::size_t i = 0; i < n; ++i)
+    if (undecided_[i] != 0) open.push_back({stage, row, first + static_cast<std::int64_t>(i)});
+}
+
+void RowRecorder::record(qkcts_stage stage, std::int64_t row, std::span<const std::uint32_t> columns, ConstWords z,
+                         const double* error, std::vector<ElementPlace>& open) {
+  if (columns.empty()) return;
+  const std::size_t n = columns.size();
+  if (columns.back() - columns.front() + 1 == n) return record(stage, row, columns.front(), z, error, n, open);
+  undecided_.resize(std::max(undecided_.size(), n));
+  exact_.resize(std::max(exact_.size(), n));
+  hi_.resize(exact_.size());
+  expected_.resize(exact_.size());
+  lo_.resize(exact_.size());
+  const RoundedRow to = target(stage, place(stage, row), 0);
+  const bool is_stored = to.expected != nullptr;
+  const RoundedRow packed{exact_.data(), is_stored ? expected_.data() : nullptr, hi_.data(), lo_.data()};
+  kernels_.round(z, error, n, formats_[stage], packed, undecided_.data());
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t column = columns[i];
+    if (undecided_[i] != 0) {
+      open.push_back({stage, row, static_cast<std::int64_t>(column)});
+      continue;
+    }
+    to.exact[column] = exact_[i];
+    if (!is_stored) continue;
+    to.expected[column] = expected_[i];
+    to.hi[column] = hi_[i];
+    to.lo[column] = lo_[i];
+  }
+}
+
+void RowRecorder::fix_all_but(qkcts_stage stage, std::int64_t row, std::span<const std::uint32_t> columns, double value,
+                              ElementRule rule) {
+  const Place at = place(stage, row);
+  const RoundedRow to = target(stage, at, 0);
+  const std::size_t length = lengths_[stage];
+  const std::uint64_t pattern = encode(formats_[stage], value);
+  ElementRule* rules = at.stored < 0 ? nullptr : result_.stages[stage].rule.data() + at.stored;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= columns.size(); ++i) {
+    const std::size_t end = i < columns.size() ? columns[i] : length;
+    std::fill(to.exact + begin, to.exact + end, value);
+    if (rules != nullptr) {
+      std::fill(to.expected + begin, to.expected + end, pattern);
+      std::fill(to.hi + begin, to.hi + end, value);
+      std::fill(to.lo + begin, to.lo + end, std::int16_t{0});
+      std::fill(rules + begin, rules + end, rule);
+    }
+    begin = end + 1;
+  }
+}
+
+void RowRecorder::hide_all_but(qkcts_stage stage, std::int64_t row, std::span<const std::uint32_t> columns) {
+  const Place at = place(stage, row);
+  if (at.stored < 0) return;
+  const std::size_t length = lengths_[stage];
+  ElementRule* rule = result_.stages[stage].rule.data() + at.stored;
+  std::fill_n(rule, length, ElementRule::hidden);
+  for (const std::uint32_t column : columns) rule[column] = ElementRule::budget;
+}
+
+void RowRecorder::record_zero(qkcts_stage stage, std::int64_t row, std::int64_t column) {
+  const RoundedRow to = target(stage, place(stage, row), static_cast<std::size_t>(column));
+  *to.exact = 0;
+  if (to.expected == nullptr) return;
+  *to.expected = 0;
+  *to.hi = 0;
+  *to.lo = 0;
+}
+
+bool RowRecorder::round(Word z, double error, double& target) {
+  std::array<double, padding> h{}, l{}, e{}, exact{};
+  h[0] = z.h;
+  l[0] = z.l;
+  e[0] = error;
+  std::uint8_t undecided = 0;
+  kernels_.round({h.data(), l.data()}, e.data(), 1, Format::binary64, {exact.data(), nullptr, nullptr, nullptr},
+                 &undecided);
+  if (undecided == 0) target = exact[0];
+  return undecided == 0;
+}
+
+}  // namespace qkcts

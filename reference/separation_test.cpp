@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/separation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "conformance/format.hpp"
+#include "conformance/neighbour.hpp"
+#include "reference/sample_case.hpp"
+
+namespace qkcts {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Case sample(const char* contract, SampleValues values) {
+  SampleSpec spec;
+  spec.values = values;
+  return sample_case(shipped_contract(contract), spec);
+}
+
+double best(const Case& c, qkcts_stage stage, void (*change)(qkcts_contract&)) {
+  const Separator separator(c, every_row(c), {shipped_profile("f32")});
+  qkcts_contract terms = c.contract.terms;
+  change(terms);
+  const std::optional<Case> neighbour = case_under(c, terms);
+  if (!neighbour) throw std::logic_error("the neighbour does not fit the case");
+  return separator.to(*neighbour)[stage].at(0).value;
+}
+
+TEST(Separation, OfAContractFromItselfIsNothing) {
+  const Case c = sample("qwen3_rmsnorm", SampleValues::full);
+  const Separator separator(c, every_row(c), profiles_for(Format::binary32));
+  const SeparationTable table = separator.to(c);
+  for (std::size_t profile = 0; profile < profiles_for(Format::binary32).size(); ++profile)
+    EXPECT_EQ(largest_separation(table, profile).value, 0);
+}
+
+// The reason of the family eps_edge: at unit scale the place of a small epsilon cannot be seen, near its root it can.
+TEST(Separation, TheRootShowsWhereEpsilonDecides) {
+  const auto outside = [](qkcts_contract& t) { t.q_norm.root = t.k_norm.root = QKCTS_OUTSIDE_ROOT; };
+  EXPECT_GT(best(sample("qwen3_rmsnorm", SampleValues::tiny), QKCTS_STAGE_Q_NORM, outside), 1000);
+  // 2^-24 is too coarse for eps / t; the separation says how far from it.
+  const auto tiny_eps = [](qkcts_contract& t) { t.q_norm.eps = 1.1e-6; };
+  EXPECT_LT(best(sample("qwen3_rmsnorm", SampleValues::full), QKCTS_STAGE_Q_NORM, tiny_eps), 1);
+}
+
+TEST(Separation, ClassesThatDifferAreInfinitelyApart) {
+  Case c = sample("clause_empty_nan", SampleValues::full);
+  set_values(c, Input::kv_len, std::vector<double>{0});
+  const auto zero = [](qkcts_contract& t) { t.mask.empty_row = QKCTS_EMPTY_ZERO; };
+  for (const qkcts_stage stage : {QKCTS_STAGE_PROBS, QKCTS_STAGE_LSE, QKCTS_STAGE_OUTPUT})
+    EXPECT_EQ(best(c, stage, zero), infinity) << stage_name(stage);
+  EXPECT_EQ(best(c, QKCTS_STAGE_Q_NORM, zero), 0);
+}
+
+TEST(Separation, HiddenPositionsSayNothingButTheirWeightsDo) {
+  const Case c = sample("clause_causal_bottom_right", SampleValues::full);
+  const auto top_left = [](qkcts_contract& t) { t.mask.alignment = QKCTS_TOP_LEFT; };
+  EXPECT_EQ(best(c, QKCTS_STAGE_SCORES, top_left), 0) << "what either contract hides is not judged, the rest is equal";
+  EXPECT_GT(best(c, QKCTS_STAGE_PROBS, top_left), 1);
+}
+
+// P7: RMS without gain commutes with a rotation; with exact angles the two orders are one contract.
+TEST(Separation, IdentitiesAreNotSeparated) {
+  Contract contract = shipped_contract("llama4_rms_unweighted");
+  contract.terms.rotation.angles = QKCTS_ANGLES_COMPUTED;
+  const Case c = sample_case(contract, SampleSpec{});
+  const auto other_order = [](qkcts_contract& t) { t.rope.order = QKCTS_NORM_THEN_ROPE; };
+  EXPECT_EQ(best(c, QKCTS_STAGE_SCORES, other_order), 0);
+  EXPECT_EQ(best(c, QKCTS_STAGE_OUTPUT, other_order), 0);
+  EXPECT_GT(best(c, QKCTS_STAGE_Q_NORM, other_order), 1)
+      << "q_norm comes after the rotation in one, before in the other";
+}
+
+// What the separation claims: values of the neighbour, rounded, are outside the budget wherever it exceeds 1.
+TEST(Separation, ANeighboursOwnValuesFailWhereItExceedsOne) {
+  const Case c = sample("qwen3_rmsnorm", SampleValues::full);
+  const StageRows rows = every_row(c);
+  const Profile profile = shipped_profile("f32");
+  const Separator separator(c, rows, {profile});
+  const ReferenceResult own = evaluate(c, rows);
+  const auto budgets = stage_budgets(c, own.exact, rows, profile);
+  int separated = 0;
+  for (const Neighbour& neighbour : neighbours(c.contract.terms)) {
+    const std::optional<Case> other = case_under(c, neighbour.terms);
+    if (!other || neighbour.terms.q_norm.applied == 0 || neighbour.terms.k_norm.applied == 0) continue;
+    const Separation found = separator.to(*other)[QKCTS_STAGE_OUTPUT].at(0);
+    if (found.value <= 1) continue;
+    ++separated;
+    const ReferenceResult wrong = evaluate(*other, every_row(*other));
+    const auto i = static_cast<std::size_t>(found.row * row_length(QKCTS_STAGE_OUTPUT, c.shape) + found.column);
+    const double z = own.stages[QKCTS_STAGE_OUTPUT].hi[i];
+    const double got = decode(Format::binary32, wrong.stages[QKCTS_STAGE_OUTPUT].expected[i]);
+    EXPECT_GT(std::fabs(got - z), static_cast<double>(budgets[QKCTS_STAGE_OUTPUT].delta[i])) << neighbour.name;
+  }
+  EXPECT_GE(separated, 10);
+}
+
+}  // namespace
+}  // namespace qkcts

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "vectors/family_draft.hpp"
+#include "vectors/family_list.hpp"
+
+namespace qkcts {
+namespace {
+
+constexpr double outlier = 8, rest = 0.5;  // of a row, in units of its clamp
+
+std::int64_t outlier_lane(std::int64_t row, std::int64_t lanes) {
+  return row % lanes;
+}
+
+bool clamps(const qkcts_norm_range& range) {
+  return range.clip_before > 0 || range.clip_after > 0;
+}
+
+double factor_of(const qkcts_norm_range& range) {
+  return range.multiplier > 0 ? range.multiplier : 1;
+}
+
+// The outlier after the norm, before gain and multiplier, about.
+double normalised_outlier(const Draft& draft, Side side) {
+  const auto lanes = static_cast<double>(draft.shape.head_dim);
+  const double top = draft.range(side).clip_before > 0 ? 1 : outlier;  // the first clamp cuts it to its own size
+  const double length = std::sqrt(top * top + rest * rest * (lanes - 1));
+  const bool mean = draft.norm(side).statistic == QKCTS_MEAN_SQUARE;
+  return top / length * (mean ? std::sqrt(lanes) : 1);
+}
+
+std::string side_fault(const Draft& draft, Side side) {
+  const qkcts_norm& norm = draft.norm(side);
+  const qkcts_norm_range& range = draft.range(side);
+  const double largest = parameters(draft.format).largest;
+  const double c = std::max(range.clip_before, range.clip_after / factor_of(range));
+  if (c > largest / 64 || c < 64 * smallest_normal(draft.format)) return "a clamp lies at the end of the format";
+  if (norm.applied == 0 || range.clip_after == 0 || norm.gain != QKCTS_GAIN_NONE) return {};
+  const double reached = normalised_outlier(draft, side) * factor_of(range) / range.clip_after;
+  return reached < 1.1 || reached > 3 ? "its clamp after a norm without a gain cuts nothing, or everything"
+                                      : std::string();
+}
+
+std::string clamped_fault(const Draft& draft) {
+  const qkcts_contract& terms = draft.contract.terms;
+  if (!clamps(terms.q_range) && !clamps(terms.k_range)) return "needs a clamp";
+  if (terms.rope.order == QKCTS_ROPE_THEN_NORM) return "needs clamps before the rotation";
+  for (const Side side : {Side::query, Side::key}) {
+    if (!clamps(draft.range(side))) continue;
+    if (draft.norm(side).applied != 0 && draft.norm(side).axis == QKCTS_AXIS_FULL_WIDTH)
+      return "needs a norm of each head, or one outlier moves all heads";
+    if (std::string fault = side_fault(draft, side); !fault.empty()) return fault;
+  }
+  return draft.shape.head_dim < 8 ? "needs a head size of at least 8" : std::string();
+}
+
+// Gains so large that the outlier is cut in every lane (they differ by a factor of 3), and the rest is not.
+void fit_gain(Draft& draft, Side side) {
+  const qkcts_norm& norm = draft.norm(side);
+  const qkcts_norm_range& range = draft.range(side);
+  if (range.clip_after == 0 || norm.applied == 0 || norm.gain == QKCTS_GAIN_NONE) return;
+  constexpr double smallest_gain = 0.5;  // of the ordinary draft
+  const double wanted = 1.25 * range.clip_after / (smallest_gain * factor_of(range) * normalised_outlier(draft, side));
+  for (double& gain : side == Side::query ? draft.q_gain : draft.k_gain) gain *= wanted;
+  std::vector<double>& bias = side == Side::query ? draft.q_bias : draft.k_bias;
+  std::fill(bias.begin(), bias.end(), 0.0);
+}
+
+double row_unit(const Draft& draft, Side side) {
+  const qkcts_norm_range& range = draft.range(side);
+  if (range.clip_before > 0) return range.clip_before;
+  return draft.norm(side).applied != 0 ? 1 : range.clip_after / factor_of(range);
+}
+
+// One lane of each row far beyond the clamp, the others mostly within; before a norm also the three numbers of the
+// format around the clamp itself.
+void draw_clamped(Draft& draft) {
+  const qkcts_shape& s = draft.shape;
+  for (const Side side : {Side::query, Side::key}) {
+    if (!clamps(draft.range(side))) continue;
+    const double unit = row_unit(draft, side);
+    const RandomStream signs = draft.stream(side == Side::query ? Draw::direction : Draw::noise);
+    for (std::int64_t row = 0; row < s.batch * draft.heads(side) * draft.tokens(side); ++row) {
+      double* x = draft.rows(side).data() + row * s.head_dim;
+      for (std::int64_t d = 0; d < s.head_dim; ++d) x[d] *= rest * unit;
+      const std::int64_t lane = outlier_lane(row, s.head_dim);
+      const auto at = [&](std::int64_t i) -> double& { return x[(lane + i) % s.head_dim]; };
+      if (draft.range(side).clip_before > 0) {
+        const double nearest = decode(draft.format, encode(draft.format, unit));
+        const double step = ulp(draft.format, nearest);
+        const double planted[] = {nearest, nearest - step, nearest + step};
+        for (std::int64_t i = 0; i < 3; ++i)
+          at(i + 1) = planted[i] * signs.sign(static_cast<std::uint64_t>(4 * row + i));
+      }
+      at(0) = outlier * unit * signs.sign(static_cast<std::uint64_t>(4 * row + 3));
+    }
+    fit_gain(draft, side);
+  }
+}
+
+// Empty if of the row every number is within the clamp or at it, the outlier's is at it, and half of them lie within.
+std::string row_fault(const std::vector<double>& row, std::int64_t lane, double clamp, bool cut_already) {
+  const auto within = std::count_if(row.begin(), row.end(), [&](double x) { return std::abs(x) < clamp; });
+  const double top = std::abs(row[static_cast<std::size_t>(lane)]);
+  if (cut_already ? top != clamp : top <= clamp) return fmt::format("the outlier is {}, the clamp {}", top, clamp);
+  return 2 * within >= std::ssize(row) ? std::string()
+                                       : fmt::format("only {} of {} lanes lie within the clamp", within, row.size());
+}
+
+std::string clamped_broken(const GoldenCase& golden) {
+  const Case& c = golden.input;
+  for (const Side side : {Side::query, Side::key}) {
+    const bool query = side == Side::query;
+    const qkcts_norm_range& range = query ? c.contract.terms.q_range : c.contract.terms.k_range;
+    const auto lanes = static_cast<std::size_t>(c.shape.head_dim);
+    if (range.clip_before > 0) {
+      const Tensor& rows = c.inputs.at(query ? Input::q : Input::k);
+      for (std::int64_t row = 0; row < std::ssize(rows.values()) / c.shape.head_dim; ++row)
+        if (std::string fault =
+                row_fault(row_of(rows, row), outlier_lane(row, c.shape.head_dim), range.clip_before, false);
+            !fault.empty())
+          return fmt::format("row {} of {}: {}", row, query ? "q" : "k", fault);
+    }
+    if (range.clip_after > 0) {
+      const ProvenStage& stage = golden.stages[query ? QKCTS_STAGE_Q_NORM : QKCTS_STAGE_K_NORM].values;
+      for (std::size_t i = 0; i < stage.rows.size(); ++i) {
+        const auto first = stage.hi.begin() + static_cast<std::ptrdiff_t>(i * lanes);
+        const std::vector<double> row(first, first + static_cast<std::ptrdiff_t>(lanes));
+        if (std::string fault = row_fault(row, outlier_lane(stage.rows[i], c.shape.head_dim), range.clip_after, true);
+            !fault.empty())
+          return fmt::format("stored row {} of the stage {}: {}", i, query ? "q_norm" : "k_norm", fault);
+      }
+    }
+  }
+  return {};
+}
+
+constexpr InputFamily list[] = {
+    {"clamped", "an outlier in every row that a clamp cuts, and numbers around the clamp itself", "QK-CLIP",
+     "in every row one lane lies beyond the clamp, and at least half of the lanes within", clamped_fault, draw_clamped,
+     clamped_broken},
+};
+
+}  // namespace
+
+std::span<const InputFamily> clamp_families() {
+  return list;
+}
+
+}  // namespace qkcts

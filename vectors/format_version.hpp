@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The version that a file has to say. Inputs, values and rules of a file follow from its contracts, and so does the
+// version: equal corpora are equal files, and a reader of version 1 refuses only what it could not understand.
+#pragma once
+
+#include <cstdint>
+
+#include <qkcts/contract.h>
+
+namespace qkcts {
+
+// 1: every clause of the contract is one of contract ABI 1.0, or at the default that 1.0 took for granted.
+// 2: a clause of ABI 1.1 says something. What that brings to a file is listed in docs/vector_format.md, "Versions".
+std::uint32_t format_version_of(const qkcts_contract& terms);
+
+}  // namespace qkcts
