@@ -254,10 +254,12 @@ class Composition {
     const double logit = tensor.value(static_cast<std::size_t>(at.h));
     const double read = arithmetic_.operand_error(logit, case_.inputs.format);
     double above = 0;
+    double shift = 0;
     if (!keys.scores.empty()) {
       above = std::max(0.0, logit * unit_ - *std::max_element(keys.scores.begin(), keys.scores.end()));
+      shift = *std::max_element(keys.errors.begin(), keys.errors.end()) + arithmetic_.shift_slack();
     }
-    const SinkKey sink = sink_key(logit, read, unit_, lse, above, arithmetic_);
+    const SinkKey sink = sink_key(logit, read, unit_, lse, above, shift, arithmetic_);
     keys.scores.push_back(sink.score);
     keys.errors.push_back(sink.error);
     keys.probabilities.push_back(sink.probability);

@@ -230,6 +230,16 @@ TEST(BudgetAngle, Binary64BudgetIsNotNoise) {
   }
 }
 
+// Flushing to zero loses 2^-126 here and there, nothing that a frequency of 1e-6 would notice.
+TEST(BudgetAngle, FlushingIsNotNoise) {
+  Profile flushing = plain_profile();
+  flushing.flush_to_zero = flushing.denormals_are_zero = true;
+  const Rotation given(1e6);
+  const std::vector<Frequency> gradual = given.budget(plain_profile()), flushed = given.budget(flushing);
+  for (std::size_t pair = 0; pair < gradual.size(); ++pair)
+    EXPECT_LE(flushed[pair].error, gradual[pair].error + 0x1p-115) << pair;
+}
+
 TEST(BudgetAngle, BasesThatOverflowAreNotJudged) {
   const Rotation given(1e39);
   const BudgetArithmetic arithmetic(plain_profile(), all_budget_terms);

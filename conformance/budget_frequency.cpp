@@ -50,7 +50,7 @@ class Formation {
     const Computed plain = inverse(power(base_, 2 * i / lanes_));
     switch (rotation_.scaling) {
       case QKCTS_SCALING_LINEAR:
-        return finished(over_factor(plain));
+        return finished(over_factor(plain), Divided::by_factor);
       case QKCTS_SCALING_YARN:
         return blended(plain, yarn_share(i));
       case QKCTS_SCALING_LLAMA3:
@@ -107,10 +107,12 @@ class Formation {
     return {x.value / factor.value, joined(x.relative, quotient_, factor.relative / (1 - factor.relative))};
   }
 
-  Frequency finished(const Computed& x) const {
-    // Subnormal results of the power and of the quotient.
+  enum class Divided : std::uint8_t { not_at_all, by_factor };
+
+  Frequency finished(const Computed& x, Divided divided = Divided::not_at_all) const {
+    // Subnormal results of the power and of the quotient; a division by s makes them 1/s times as large.
     const double lost = (arithmetic_.pow_quanta(angle_frequency) + 4 * arithmetic_.lambda(angle_frequency)) *
-                        (1 + 1 / std::max(rotation_.factor, 1e-30));
+                        (divided == Divided::by_factor ? 1 + 1 / rotation_.factor : 1);
     return {x.value, sum_upper(x.value * x.relative + lost, 32)};
   }
 
@@ -121,7 +123,7 @@ class Formation {
     Computed sum;
     sum.value = (1 - share.value) * scaled.value + share.value * plain.value + gap * own_accuracy;
     sum.relative = joined(scaled.relative, u_, u_);
-    Frequency result = finished(sum);
+    Frequency result = finished(sum, Divided::by_factor);
     // Both weights are off by the same amount, and 1 - e is rounded once more.
     result.error += gap * share.error * (1 + sum.relative) + (share.error > 0 ? u_ * scaled.value : 0);
     result.error = sum_upper(result.error, 16);

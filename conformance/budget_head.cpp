@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/budget_head.hpp"
 
+#include "conformance/seen_keys.hpp"
+
 namespace qkcts {
 namespace {
-
-bool any_query_sees(const Visibility& visibility, const qkcts_shape& shape, std::int64_t b, std::int64_t key) {
-  for (std::int64_t h = 0; h < shape.q_heads; ++h) {
-    for (std::int64_t t = 0; t < shape.q_len; ++t) {
-      if (visibility.visible(b, h, t, key)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
 
 // What stands where nobody looks may be anything; it is neither read nor judged.
 VectorError unseen_key(std::int64_t head_dim) {
@@ -27,14 +18,8 @@ VectorError unseen_key(std::int64_t head_dim) {
 }  // namespace
 
 SeenTokens::SeenTokens(const Case& c) : k_len_(c.shape.k_len) {
-  if (c.contract.terms.softmax.hidden_values != QKCTS_HIDDEN_EXCLUDED) {
-    return;
-  }
-  const Visibility visibility(c);
-  for (std::int64_t b = 0; b < c.shape.batch; ++b) {
-    for (std::int64_t key = 0; key < k_len_; ++key) {
-      seen_.push_back(any_query_sees(visibility, c.shape, b, key));
-    }
+  if (c.contract.terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) {
+    seen_ = seen_keys(c);
   }
 }
 

@@ -98,6 +98,7 @@ ScoreScale scale_terms(const Case& c, std::int64_t head, const BudgetArithmetic&
   const double u = arithmetic.u(score_scale);
   result.relative = joined(std::max(forms.single, forms.split), u, u);
   if (score.temperature > 0 && score.temperature != 1) {
+    result.partial = std::max(1.0, result.tau) * std::max(1.0, 1 / score.temperature) * 1.0001;
     result.tau /= score.temperature;
     result.relative = joined(result.relative, arithmetic.quotient(score_scale),
                              arithmetic.constant_error(score_scale, score.temperature));
@@ -121,6 +122,9 @@ ScoreScale scale_at_position(const ScoreScale& scale, const qkcts_logits& logits
   const double part = logits.query_alpha * log;
   const double moved = part * product + logits.query_alpha * argument * (1 + product);
   ScoreScale result = scale;
+  if (steps > 0) {
+    result.partial = std::max({scale.partial, scale.tau, 1.0}) * (1 + part) * 1.0001;
+  }
   result.tau *= 1 + part;
   const double factor = moved / (1 + part) * (1 + u) + u + arithmetic.lambda(query_temperature);
   result.relative = sum_upper(joined(scale.relative, factor, u), 32);

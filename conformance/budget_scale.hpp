@@ -13,6 +13,7 @@ struct ScoreScale {
   double tau = 1;       // |scale / T|
   double relative = 0;  // its relative error in the worst form that it may take, and that of its product
   bool domain = false;  // it may overflow or vanish: not judged, nor anything that depends on it
+  double partial = 1;   // of several constants, at least the product of any: some may be folded into q, others not
 };
 
 // Scale and temperature of a query head.

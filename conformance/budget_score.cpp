@@ -57,7 +57,8 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
   const double growth = joined(arithmetic.product_growth(score_dot, n, slots), scale.relative);
   const double lambda = arithmetic.lambda(score_underflow);
   const double range = (1 + growth_upper(4 * n + 32, arithmetic.range_roundoff())) * 1.0001;
-  const double root_tau = std::max(1.0, std::sqrt(scale.tau));
+  // What underflows in an element is multiplied by the constants that are not folded into it.
+  const double element_factor = std::max(std::sqrt(scale.tau), scale.partial);
   double q_sum = 0;
   double q_max = 0;
   for (std::size_t d = 0; d < q.magnitude.size(); ++d) {
@@ -89,13 +90,14 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
       const double score = std::fabs(exact[static_cast<std::size_t>(key)]);
       // Products, sums, the scaled score; elements of q and k where the scale is folded into them.
       const double flush = lambda *
-                           (2 * n * (1 + scale.tau) + 1 + root_tau * (q_sum + keys.size_sum(key)) * (1 + common)) *
+                           ((2 * n * (1 + scale.tau) + 1) * scale.partial +
+                            element_factor * (q_sum + keys.size_sum(key)) * (1 + common)) *
                            (1 + growth);
       const double own = scale.tau * (b + growth * a);
       const double error = sum_upper(common * score + (1 + common) * own + flush, 3 * n);
       const double reach = std::max({a, a * scale.tau * 1.5, q_max * scale.tau * 1.5,
                                      keys.size_max(key) * scale.tau * 1.5, q_max, keys.size_max(key)}) *
-                           (1 + common) * range;
+                           (1 + common) * range * scale.partial;
       const bool overflows = keys.domain(key) || !(reach < arithmetic.largest());
       errors[static_cast<std::size_t>(key)] = overflows ? infinity : error;
     }

@@ -45,6 +45,42 @@ TEST(BudgetScore, OperandsMayBeReadAsZero) {
   EXPECT_LE(exact, score_budget(q, k, scale, arithmetic));
 }
 
+// A temperature by position folded into a subnormal q, and the scale after the dot product: what q loses is multiplied
+// by the keys and by the scale.
+TEST(BudgetScore, ConstantsMayBeAppliedAtDifferentPlaces) {
+  const Profile profile;
+  const BudgetArithmetic arithmetic(profile, all_budget_terms);
+  qkcts_logits logits{};
+  logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
+  logits.query_alpha = 0.1;
+  logits.query_period = 8192;
+  ScoreScale constant;
+  constant.tau = 100;
+  constant.relative = 4 * u;
+  const ScoreScale scale = scale_at_position(constant, logits, 1e6, arithmetic);
+  const double factor = scale.tau / 100;
+  ASSERT_GT(factor, 1.4);
+  const double q = 0x1.0p-149 * 3, k = static_cast<double>(1e10f);
+  const double lost = std::fabs(static_cast<double>(static_cast<float>(q * factor)) - q * factor);
+  ASSERT_GT(lost, 0x1p-151);
+  const double wrong = lost * k * 100;
+  EXPECT_LE(wrong, score_budget({q}, {k}, scale, arithmetic));
+  ScoreScale as_one = scale;
+  as_one.partial = 1;
+  EXPECT_GT(wrong, score_budget({q}, {k}, as_one, arithmetic)) << "one constant would not explain it";
+}
+
+// 1.2e38 times a temperature of 4.4 overflows before 1e-38 brings it back.
+TEST(BudgetScore, ElementsTimesOneOfTheConstantsMayOverflow) {
+  const Profile profile;
+  const BudgetArithmetic arithmetic(profile, all_budget_terms);
+  ScoreScale scale;
+  scale.tau = 0.125 * 4.4;
+  EXPECT_TRUE(std::isfinite(score_budget({1.2e38}, {1e-38}, scale, arithmetic)));
+  scale.partial = 4.4;
+  EXPECT_TRUE(std::isinf(score_budget({1.2e38}, {1e-38}, scale, arithmetic)));
+}
+
 // The scale folded into q rounds every element: the error follows the magnitudes, not the cancelled sum.
 TEST(BudgetScore, FoldedScaleDoesNotShareTheCancellation) {
   Case c;

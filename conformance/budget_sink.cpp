@@ -9,7 +9,8 @@ namespace qkcts {
 
 using enum BudgetTerm;
 
-SinkKey sink_key(double logit, double read, double unit, double lse, double above, const BudgetArithmetic& arithmetic) {
+SinkKey sink_key(double logit, double read, double unit, double lse, double above, double shift,
+                 const BudgetArithmetic& arithmetic) {
   SinkKey key;
   key.score = logit * unit;
   const double u = arithmetic.u(sink_logit);
@@ -22,7 +23,9 @@ SinkKey sink_key(double logit, double read, double unit, double lse, double abov
   if (blur > 0x1p-33) {
     key.error += 2 * blur;
   }
-  if (!(above + 1 + 2 * key.error < log_upper(arithmetic.largest()))) {
+  const bool weight_fits = above + shift + 1 + 2 * key.error < log_upper(arithmetic.largest());
+  const bool logit_fits = (std::fabs(key.score) + read * unit) * 1.5 < arithmetic.largest();
+  if (!weight_fits || !logit_fits) {
     key.error = std::numeric_limits<double>::infinity();
   }
   return key;
@@ -54,6 +57,10 @@ SinkFactor sink_factor_terms(double logit, double read, double lse, double lse_e
   factor.absolute = quanta;
   // Where e^(sink - lse) may overflow the factor is 0.
   const double edge = log_upper(arithmetic.largest()) * (1 - 0x1p-40);
+  // e^(lse - sink) / (1 + e^(lse - sink)) by a reciprocal: that may be subnormal, and is multiplied back up.
+  if (blur - top - exponent < edge) {
+    factor.relative += arithmetic.lambda(sink_factor) * (1 + exp_upper(std::min(exponent + 2 * blur - top, edge)));
+  }
   if (!(top + exponent < edge)) {
     factor.relative = std::max(1.0, factor.relative);
   }

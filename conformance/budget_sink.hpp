@@ -13,9 +13,10 @@ struct SinkKey {
   double probability = 1;
 };
 // `logit` is the input, off by `read` when it is read, `unit` the logarithm of the base of the weights; `lse` the exact
-// log-sum-exp of the row, sink included; `above` how far the sink stands above every score: a kernel may leave it out
-// of its maximum.
-SinkKey sink_key(double logit, double read, double unit, double lse, double above, const BudgetArithmetic& arithmetic);
+// log-sum-exp of the row, sink included; `above` how far the sink stands above every score, `shift` how far the shift
+// of a row may stand below its exact maximum: a kernel may leave the sink out of that maximum.
+SinkKey sink_key(double logit, double read, double unit, double lse, double above, double shift,
+                 const BudgetArithmetic& arithmetic);
 
 // sigma = 1 / (1 + e^(sink - lse)), by which an output is multiplied.
 struct SinkFactor {

@@ -65,6 +65,23 @@ TEST(BudgetSink, FactorOfAFarSinkDoesNothing) {
   EXPECT_LE(factor.relative, 5 * u);  // addition, reciprocal, product
 }
 
+// e^88 / (1 + e^88) by a reciprocal, flushing to zero: 1 / (1 + e^88) is 2^-126.96 and becomes 0, and so does the
+// output, though the exact factor is 1.
+TEST(BudgetSink, ReciprocalOfALargeWeightMayFlush) {
+  Profile flushing = plain_profile();
+  flushing.flush_to_zero = flushing.denormals_are_zero = true;
+  const float weight = exp_float(88.0f);
+  const float reciprocal = 1 / (1 + weight);
+  ASSERT_LT(reciprocal, 0x1p-126f);
+  const BudgetArithmetic arithmetic(flushing, all_budget_terms);
+  EXPECT_GE(sink_factor_terms(-88, 0, 0, 0, arithmetic).moved(1, 0, arithmetic), 1);
+  // Gradual underflow keeps all but a few roundings of it, and below 2^126 nothing is lost.
+  const BudgetArithmetic gradual(plain_profile(), all_budget_terms);
+  const double wrong = std::fabs(static_cast<double>(weight * reciprocal) - 1);
+  EXPECT_LE(wrong, sink_factor_terms(-88, 0, 0, 0, gradual).moved(1, 0, gradual));
+  EXPECT_LT(sink_factor_terms(-60, 0, 0, 0, arithmetic).moved(1, 0, arithmetic), 10 * u);
+}
+
 // Two keys and a sink, in binary32: the sink is a key, and one that may be left out of the maximum.
 TEST(BudgetSink, ColumnIsOneMoreKey) {
   const BudgetArithmetic arithmetic(plain_profile(), all_budget_terms);
@@ -75,7 +92,7 @@ TEST(BudgetSink, ColumnIsOneMoreKey) {
     const long double total = e(a) + e(b) + e(z);
     const auto lse = static_cast<double>(std::log(total));
     const double above = static_cast<double>(z) - static_cast<double>(std::max(a, b));
-    const SinkKey sink = sink_key(static_cast<double>(z), 0, 1, lse, above, arithmetic);
+    const SinkKey sink = sink_key(static_cast<double>(z), 0, 1, lse, above, 0, arithmetic);
     EXPECT_NEAR(sink.probability, static_cast<double>(e(z) / total), 1e-12);
     const double scores[] = {static_cast<double>(a), static_cast<double>(b), sink.score};
     const double errors[] = {0, 0, sink.error};
@@ -111,7 +128,7 @@ TEST(BudgetSink, ScaledApartFromTheScores) {
     const float scaled = z * 1.44269504f;
     const double moved =
         std::fabs((static_cast<double>(scaled) - folded) * std::log(2.0) - (static_cast<double>(z) - 40));
-    const SinkKey key = sink_key(static_cast<double>(z), 0, 1, 41, 0, arithmetic);
+    const SinkKey key = sink_key(static_cast<double>(z), 0, 1, 41, 0, 0, arithmetic);
     ASSERT_LE(moved, key.error);
     beyond = std::max(beyond, moved / (3 * u * (static_cast<double>(z) - 40 + 0.01)));
   }
@@ -120,8 +137,12 @@ TEST(BudgetSink, ScaledApartFromTheScores) {
 
 TEST(BudgetSink, ThatOverflowsLeftOutOfTheMaximumIsNotJudged) {
   const BudgetArithmetic arithmetic(plain_profile(), all_budget_terms);
-  EXPECT_TRUE(std::isinf(sink_key(95, 0, 1, 95, 95, arithmetic).error));
-  EXPECT_TRUE(std::isfinite(sink_key(95, 0, 1, 95, 0, arithmetic).error));
+  EXPECT_TRUE(std::isinf(sink_key(95, 0, 1, 95, 95, 0, arithmetic).error));
+  EXPECT_TRUE(std::isfinite(sink_key(95, 0, 1, 95, 0, 0, arithmetic).error));
+  // A lazy shift 5.5 below the maximum brings a sink 84 above it to 89.5, beyond binary32.
+  EXPECT_TRUE(std::isfinite(sink_key(84, 0, 1, 84, 84, 0, arithmetic).error));
+  EXPECT_TRUE(std::isinf(sink_key(84, 0, 1, 84, 84, 5.5, arithmetic).error));
+  EXPECT_TRUE(std::isinf(sink_key(3e38, 0, 1, 3e38, 0, 0, arithmetic).error)) << "times log2 e it overflows";
 }
 
 // Base 2: a log-sum-exp that is formed in base e and divided by ln 2.

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "conformance/seen_keys.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -107,14 +109,8 @@ std::string value_fault(Input input, const Tensor& tensor, std::int64_t rows, st
 
 // Under `excluded`, k and v may hold anything at keys that no query of the batch entry sees.
 std::string hidden_value_fault(const Case& c) {
-  const Visibility visibility(c);
   const qkcts_shape& shape = c.shape;
-  const auto seen = [&](std::int64_t b, std::int64_t key) {
-    for (std::int64_t h = 0; h < shape.q_heads; ++h)
-      for (std::int64_t t = 0; t < shape.q_len; ++t)
-        if (visibility.visible(b, h, t, key)) return true;
-    return false;
-  };
+  const std::vector<bool> seen = seen_keys(c);
   for (const Input input : {Input::k, Input::v}) {
     const Tensor& tensor = c.inputs.at(input);
     const std::int64_t width = tensor.shape[3];
@@ -122,7 +118,7 @@ std::string hidden_value_fault(const Case& c) {
       if (std::isfinite(tensor.value(i))) continue;
       const std::int64_t key = static_cast<std::int64_t>(i) / width % shape.k_len;
       const std::int64_t b = static_cast<std::int64_t>(i) / (width * shape.k_len * shape.kv_heads);
-      if (seen(b, key))
+      if (seen[static_cast<std::size_t>(b * shape.k_len + key)])
         return fmt::format("input {}[{}]: {} stands at key {} of batch entry {}, which a query sees", input_name(input),
                            i, tensor.value(i), key, b);
     }

@@ -25,7 +25,7 @@ constexpr Clause table[] = {
     {"QK-ROPE-03", "Which end of the head is rotated"},
     {"QK-ROPE-04", "How many lanes are rotated"},
     {"QK-ROPE-05", "The angles: theta and the tables"},
-    {"QK-ROPE-06", "Sense of the rotation, and the row of the tables"},
+    {"QK-ROPE-06", "The rotation of a pair, and the row of the tables"},
     {"QK-ROPE-07", "The sense of the rotation"},
     {"QK-ROPE-08", "Where the rotated lanes are left"},
     {"QK-ROPE-09", "Whether cos and sin are given or computed"},
@@ -56,7 +56,7 @@ constexpr Clause table[] = {
     {"QK-SINK-01", "The sink: a logit without a key"},
     {"QK-BASE-01", "The base of the weights"},
     {"QK-BASE-02", "The base of the log-sum-exp"},
-    {"QK-LSE-01", "The log-sum-exp of a row, natural logarithm"},
+    {"QK-LSE-01", "The log-sum-exp of a row"},
     {"QK-OUT-01", "The output is the weighted sum of v"},
     {"QK-STAGE-01", "Stages, their order and their formats"},
 };

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,19 @@ struct ContractField {
 
   std::string path() const { return std::string(section) + "." + std::string(key); }
 };
+
+// The member as it stands in C; Value is uint32_t, double or int64_t by the type of the field.
+template <typename Value>
+Value field_value(const qkcts_contract& terms, const ContractField& field) {
+  Value value;
+  std::memcpy(&value, reinterpret_cast<const char*>(&terms) + field.offset, sizeof value);
+  return value;
+}
+
+template <typename Value>
+void set_field_value(qkcts_contract& terms, const ContractField& field, Value value) {
+  std::memcpy(reinterpret_cast<char*>(&terms) + field.offset, &value, sizeof value);
+}
 
 // In the order of <qkcts/contract.h>. Left out: q_norm.kind and k_norm.kind, which name a combination of `applied`,
 // `center` and `statistic`, and mask.window, an object or null.

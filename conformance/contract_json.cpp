@@ -38,33 +38,28 @@ std::uint32_t enumerator(const ContractField& field, const std::string& text, co
   fault.at(pointer_of(field), fmt::format("\"{}\" is unknown; allowed: {}", text, allowed));
 }
 
-template <typename Value>
-void store(qkcts_contract& terms, const ContractField& field, Value value) {
-  std::memcpy(reinterpret_cast<char*>(&terms) + field.offset, &value, sizeof value);
-}
-
 void read_field(qkcts_contract& terms, const ContractField& field, const Json& value, const Fault& fault) {
   switch (field.type) {
     case FieldType::enumeration:
-      store(terms, field, enumerator(field, value.get<std::string>(), fault));
+      set_field_value(terms, field, enumerator(field, value.get<std::string>(), fault));
       break;
     case FieldType::flag:
-      store(terms, field, static_cast<std::uint32_t>(value.get<bool>() ? 1 : 0));
+      set_field_value(terms, field, static_cast<std::uint32_t>(value.get<bool>() ? 1 : 0));
       break;
     case FieldType::lanes:
-      store(terms, field, value.is_null() ? std::uint32_t{0} : value.get<std::uint32_t>());
+      set_field_value(terms, field, value.is_null() ? std::uint32_t{0} : value.get<std::uint32_t>());
       break;
     case FieldType::number:
-      store(terms, field, value.get<double>() + 0.0);  // -0 becomes 0
+      set_field_value(terms, field, value.get<double>() + 0.0);  // -0 becomes 0
       break;
     case FieldType::optional_number:
-      store(terms, field, value.is_null() ? 0.0 : value.get<double>());
+      set_field_value(terms, field, value.is_null() ? 0.0 : value.get<double>());
       break;
     case FieldType::integer:
-      store(terms, field, value.get<std::int64_t>());
+      set_field_value(terms, field, value.get<std::int64_t>());
       break;
     case FieldType::optional_integer:
-      store(terms, field, value.is_null() ? std::int64_t{0} : value.get<std::int64_t>());
+      set_field_value(terms, field, value.is_null() ? std::int64_t{0} : value.get<std::int64_t>());
       break;
   }
 }

@@ -12,40 +12,33 @@
 namespace qkcts {
 namespace {
 
-template <typename Value>
-Value load(const qkcts_contract& terms, const ContractField& field) {
-  Value value;
-  std::memcpy(&value, reinterpret_cast<const char*>(&terms) + field.offset, sizeof value);
-  return value;
-}
-
 Json field_json(const qkcts_contract& terms, const ContractField& field) {
   switch (field.type) {
     case FieldType::enumeration: {
-      const auto value = load<std::uint32_t>(terms, field);
+      const auto value = field_value<std::uint32_t>(terms, field);
       if (value >= field.texts.size()) throw std::invalid_argument(field.path() + " holds no enumerator");
       return std::string(field.texts[value]);
     }
     case FieldType::flag:
-      return load<std::uint32_t>(terms, field) != 0;
+      return field_value<std::uint32_t>(terms, field) != 0;
     case FieldType::lanes: {
-      const auto value = load<std::uint32_t>(terms, field);
+      const auto value = field_value<std::uint32_t>(terms, field);
       return value == 0 ? Json() : Json(value);
     }
     case FieldType::number:
-      return load<double>(terms, field);
+      return field_value<double>(terms, field);
     case FieldType::optional_number: {
-      const auto value = load<double>(terms, field);
+      const auto value = field_value<double>(terms, field);
       return value == 0 ? Json() : Json(value);
     }
     case FieldType::optional_integer: {
-      const auto value = load<std::int64_t>(terms, field);
+      const auto value = field_value<std::int64_t>(terms, field);
       return value == 0 ? Json() : Json(value);
     }
     case FieldType::integer:
       break;
   }
-  return load<std::int64_t>(terms, field);
+  return field_value<std::int64_t>(terms, field);
 }
 
 std::size_t field_size(FieldType type) {
@@ -54,7 +47,7 @@ std::size_t field_size(FieldType type) {
 
 // Holds the field, as normalised, what an older reader takes for granted?
 bool at_default(const qkcts_contract& terms, const ContractField& field) {
-  if (field.type == FieldType::number) return load<double>(terms, field) == field.standard;
+  if (field.type == FieldType::number) return field_value<double>(terms, field) == field.standard;
   const std::byte zero[8] = {};
   return std::memcmp(reinterpret_cast<const char*>(&terms) + field.offset, zero, field_size(field.type)) == 0;
 }
@@ -101,7 +94,7 @@ qkcts_contract normalised(const qkcts_contract& terms) {
     if (!field.meant(terms)) continue;
     std::memcpy(reinterpret_cast<char*>(&result) + field.offset, reinterpret_cast<const char*>(&terms) + field.offset,
                 field_size(field.type));
-    if (field.standard != 0 && load<double>(result, field) == 0)
+    if (field.standard != 0 && field_value<double>(result, field) == 0)
       std::memcpy(reinterpret_cast<char*>(&result) + field.offset, &field.standard, sizeof field.standard);
   }
   return result;

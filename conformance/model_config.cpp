@@ -16,9 +16,14 @@
 namespace qkcts {
 namespace {
 
+// What a table entry says for this part: {"self": ..., "cross": ...} where the parts differ, or one value for all.
+const Json& of_kind(const Json& entry, const std::string& kind) {
+  return entry.is_object() && entry.contains(kind) ? entry.at(kind) : entry;
+}
+
 // "q_heads" or the name that this family has for it.
-std::string name_of(const Json& family, const char* role, const char* usual) {
-  return family.contains("names") ? family.at("names").value(role, usual) : std::string(usual);
+std::string name_of(const Json& family, const std::string& kind, const char* role, const char* usual) {
+  return family.contains("names") ? of_kind(family.at("names"), kind).value(role, usual) : std::string(usual);
 }
 
 // A number, or a list with one per layer.
@@ -39,34 +44,37 @@ std::optional<std::int64_t> extent(ConfigFields& fields, const std::string& key,
   return number;
 }
 
-qkcts_shape read_heads(const Json& family, ConfigFields& fields, qkcts_shape shape, std::int64_t layer) {
+qkcts_shape read_heads(const Json& family, ConfigFields& fields, qkcts_shape shape, const ChosenLayer& layer) {
   if (family.contains("shape")) {
-    shape.q_heads = family.at("shape")[0];
-    shape.kv_heads = family.at("shape")[1];
-    shape.head_dim = family.at("shape")[2];
+    const Json& heads = of_kind(family.at("shape"), layer.kind);
+    shape.q_heads = heads[0];
+    shape.kv_heads = heads[1];
+    shape.head_dim = heads[2];
   }
   const double ratio = family.value("width_ratio", 1.0);  // width of all heads over hidden_size
   const std::int64_t width = shape.q_heads * shape.head_dim;
-  const auto q_heads = extent(fields, name_of(family, "q_heads", "num_attention_heads"), layer);
-  const auto kv_heads = extent(fields, name_of(family, "kv_heads", "num_key_value_heads"), layer);
-  const auto head_dim = extent(fields, name_of(family, "head_dim", "head_dim"), layer);
-  const auto hidden = extent(fields, name_of(family, "width", "hidden_size"), layer);
+  const std::string kv_key = name_of(family, layer.kind, "kv_heads", "num_key_value_heads");
+  const std::string lanes_key = name_of(family, layer.kind, "head_dim", "head_dim");
+  const std::string width_key = name_of(family, layer.kind, "width", "hidden_size");
+  const auto q_heads = extent(fields, name_of(family, layer.kind, "q_heads", "num_attention_heads"), layer.index);
+  const auto kv_heads = extent(fields, kv_key, layer.index);
+  const auto head_dim = extent(fields, lanes_key, layer.index);
+  const auto hidden = extent(fields, width_key, layer.index);
   if (q_heads) shape.q_heads = *q_heads;
   const bool as_many = family.value("kv", "given") == "heads";
   if (kv_heads)
     shape.kv_heads = *kv_heads;
-  else if (as_many || fields.has(name_of(family, "kv_heads", "num_key_value_heads")))
+  else if (as_many || fields.has(kv_key))
     shape.kv_heads = shape.q_heads;
   if (head_dim)
     shape.head_dim = *head_dim;
-  else if (family.value("head_dim", "given") == "width" || fields.has(name_of(family, "head_dim", "head_dim")))
+  else if (family.value("head_dim", "given") == "width" || fields.has(lanes_key))
     shape.head_dim =
         static_cast<std::int64_t>(hidden ? static_cast<double>(*hidden) * ratio / static_cast<double>(shape.q_heads)
                                          : static_cast<double>(width) / static_cast<double>(shape.q_heads));
-  if (shape.head_dim < 1)
-    fields.refuse(name_of(family, "width", "hidden_size"), fmt::format("leaves no lane for {} heads", shape.q_heads));
+  if (shape.head_dim < 1) fields.refuse(width_key, fmt::format("leaves no lane for {} heads", shape.q_heads));
   if (shape.q_heads % shape.kv_heads != 0)
-    fields.refuse(name_of(family, "kv_heads", "num_key_value_heads"),
+    fields.refuse(kv_key,
                   fmt::format("{} query heads are no multiple of {} key/value heads", shape.q_heads, shape.kv_heads));
   shape.v_head_dim = shape.head_dim;
   return shape;
@@ -103,7 +111,13 @@ std::set<std::string> nested_objects(const Json& family) {
     if (family.contains(part))
       for (const auto& [key, value] : family.at(part).items()) note(key);
   if (family.contains("names"))
-    for (const auto& [role, key] : family.at("names").items()) note(key);
+    for (const auto& [role, key] : family.at("names").items()) {
+      if (!key.is_object()) {
+        note(key);
+        continue;
+      }
+      for (const auto& [inner_role, inner_key] : key.items()) note(inner_key);  // role is a part here
+    }
   return nested;
 }
 
@@ -122,12 +136,6 @@ ChosenLayer chosen_part(const Json& family, const FoundFamily& found, ConfigFiel
   ChosenLayer chosen;
   chosen.index = request.layer.value_or(0);
   chosen.kind = found.part.empty() ? family.at("parts").get<std::string>() : found.part;
-  if (!family.at("contracts").contains(chosen.kind))
-    throw InputError(fmt::format("--section {}: the parts are {}", chosen.kind, [&] {
-      std::string known;
-      for (const auto& [kind, name] : family.at("contracts").items()) known += (known.empty() ? "" : ", ") + kind;
-      return known;
-    }()));
   for (const auto& [kind, name] : family.at("contracts").items())
     chosen.layers += fmt::format("{}{}", chosen.layers.empty() ? "parts (--section): " : ", ", kind);
   return chosen;
@@ -165,7 +173,7 @@ ModelConfigContract contract_from_config(std::string_view text, std::string_view
   derived.model_type = found.model_type;
   derived.contract = shipped_contract(derived.base);
   Contract& contract = derived.contract;
-  contract.model_shape = read_heads(family, fields, contract.model_shape, layer.index);
+  contract.model_shape = read_heads(family, fields, contract.model_shape, layer);
   if (family.contains("require"))
     for (const Json& key : family.at("require"))
       if (fields.find(key.get<std::string>()) == nullptr) fields.refuse(key.get<std::string>(), "is missing");

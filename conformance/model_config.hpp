@@ -17,8 +17,8 @@
 namespace qkcts {
 
 struct ModelConfigRequest {
-  std::optional<std::int64_t> layer;   // none: the first layer that the table of families has a contract for
-  std::string section;                 // an object of the file, or a part of the model; empty: the family's usual one
+  std::optional<std::int64_t> layer;  // none: the first layer that the table of families has a contract for
+  std::string section;  // an object of the file, or a part of the model, else refused; empty: the usual one
   std::optional<std::int64_t> length;  // longest sequence, for dynamic frequency scaling; none: as trained
 };
 
@@ -33,10 +33,10 @@ struct ModelConfigContract {
   std::string model_type;
   std::string base;  // the shipped contract whose clauses hold where the file says nothing
   std::int64_t layer = 0;
-  std::string kind;    // "full", "sliding", ...
-  std::string layers;  // one line on the layers of the other kinds; empty if all are alike
-  std::vector<ModelConfigField> used, ignored;
-  std::vector<std::string> left_out;  // what the model does beside the contract
+  std::string kind;                             // "full", "sliding", ...
+  std::string layers;                           // one line on the layers of the other kinds; empty if all are alike
+  std::vector<ModelConfigField> used, ignored;  // sorted by path
+  std::vector<std::string> left_out;            // what the model does beside the contract
 };
 
 // Throws InputError "ORIGIN: /place: reason" for what is no configuration, unknown or not understood.

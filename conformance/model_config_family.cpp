@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/model_config_family.hpp"
 
+#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -52,6 +53,62 @@ const Json* object_at(const Json& file, const std::string& pointer) {
   return &file.at(place);
 }
 
+bool has_part(const Json* family, const std::string& part) {
+  return family != nullptr && family->contains("parts") && family->at("contracts").contains(part);
+}
+
+const Json* wrapper_of(const std::string& type) {
+  for (const Json& wrapper : model_families().at("wrappers"))
+    if (holds(wrapper.at("types"), type)) return &wrapper;
+  return nullptr;
+}
+
+// What --section may say for such a file: the objects that the table knows in it, and the parts of the families.
+std::string sections_of(const std::string& type) {
+  std::string known;
+  const auto add = [&known](const std::string& name) { known += (known.empty() ? "" : ", ") + name; };
+  const auto add_parts = [&add](const Json* family) {
+    if (family == nullptr || !family->contains("parts")) return;
+    for (const auto& [part, name] : family->at("contracts").items()) add(part);
+  };
+  add_parts(family_of(type));
+  if (const Json* const wrapper = wrapper_of(type))
+    for (const Json& entry : wrapper->at("sections")) {
+      const std::string pointer = entry[0];
+      add(pointer.substr(pointer.rfind('/') + 1));
+      add_parts(family_of(entry[1]));
+    }
+  return known;
+}
+
+// In a file of several models: the one that has the attention of the table, or the one that is asked for by its name
+// or by the name of one of its parts.
+std::optional<FoundFamily> find_inside(const Json& file, const Json& wrapper, const std::string& section,
+                                       std::string_view origin) {
+  for (const Json& entry : wrapper.at("sections")) {  // [pointer, model_type where the object names none]
+    const std::string pointer = entry[0], inner_type = entry[1];
+    const bool asked = !section.empty() && pointer.ends_with("/" + section);
+    const Json* const inner = object_at(file, pointer);
+    if (inner == nullptr) {
+      if (asked) throw InputError(fmt::format("{}: {}: is missing", origin, pointer));
+      // A file of the text model alone may stand under the name of the whole.
+      if (pointer.find("text_config") == std::string::npos) continue;
+    }
+    FoundFamily found;
+    found.object = inner != nullptr ? inner : &file;
+    found.place = inner != nullptr ? pointer : "";
+    const std::string own = inner != nullptr ? type_of(*inner) : "";
+    found.model_type = family_of(own) != nullptr ? own : inner_type;
+    found.family = family_of(found.model_type);
+    if (section.empty() || asked) return found;
+    if (has_part(found.family, section)) {
+      found.part = section;
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 const Json& model_families() {
@@ -61,35 +118,24 @@ const Json& model_families() {
 
 FoundFamily find_family(const Json& file, const std::string& section, std::string_view origin) {
   if (!file.is_object()) throw InputError(fmt::format("{}: /: a configuration is a JSON object", origin));
-  FoundFamily found;
-  found.object = &file;
-  found.model_type = type_of(file);
-  found.part = section;
-  if (found.model_type.empty())
+  const std::string type = type_of(file);
+  if (type.empty())
     throw InputError(fmt::format("{}: /model_type: is missing; it names the family of the model", origin));
-  // A file of several models: the one inside it that has the attention of the table, or the one that is asked for.
-  for (const Json& wrapper : model_families().at("wrappers")) {
-    if (!holds(wrapper.at("types"), found.model_type)) continue;
-    for (const Json& entry : wrapper.at("sections")) {  // [pointer, model_type where the object names none]
-      const std::string pointer = entry[0], inner_type = entry[1];
-      const bool asked = !section.empty() && (pointer == "/" + section || pointer.ends_with("/" + section));
-      if (!section.empty() && !asked) continue;
-      const Json* const inner = object_at(file, pointer);
-      if (inner == nullptr) {
-        if (asked) throw InputError(fmt::format("{}: {}: is missing", origin, pointer));
-        if (pointer.find("text_config") == std::string::npos) continue;
-        found.model_type = inner_type;  // a file of the text model alone, under the name of the whole
-        return {family_of(found.model_type), &file, "", found.model_type, ""};
-      }
-      const std::string own = type_of(*inner);
-      found.model_type = family_of(own) != nullptr ? own : inner_type;
-      return {family_of(found.model_type), inner, pointer, found.model_type, ""};
+  if (const Json* const wrapper = wrapper_of(type))
+    if (auto inside = find_inside(file, *wrapper, section, origin)) return *inside;
+  FoundFamily found{family_of(type), &file, "", type, ""};
+  const bool lacks = found.family != nullptr && found.family->contains("lacks");  // refused, whatever the section
+  if (!section.empty() && !lacks) {
+    if (has_part(found.family, section)) {
+      found.part = section;
+      return found;
     }
-  }
-  found.family = family_of(found.model_type);
-  if (found.family == nullptr && !section.empty()) {
     const Json* const inner = object_at(file, "/" + section);
-    if (inner == nullptr) throw InputError(fmt::format("{}: /{}: is missing", origin, section));
+    if (inner == nullptr) {
+      const std::string known = sections_of(type);
+      throw InputError(fmt::format("{}: /{}: is missing; --section names an object of the file{}{}", origin, section,
+                                   known.empty() ? "" : " or one of ", known));
+    }
     found = {family_of(type_of(*inner)), inner, "/" + section, type_of(*inner), ""};
   }
   if (found.family == nullptr)

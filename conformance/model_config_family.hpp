@@ -19,10 +19,11 @@ struct FoundFamily {
   const Json* object = nullptr;  // the part of the file that it reads
   std::string place;             // of that part, as a JSON pointer
   std::string model_type;
-  std::string part;  // of a family with parts: "encoder"
+  std::string part;  // a key of its contracts, if --section named one: "cross"; empty: the usual one
 };
 
-// `section` names an object of the file or a part of the family. Throws InputError naming the field.
+// `section` names an object of the file or a part of the family; one that is neither is refused. Throws InputError
+// naming the field.
 FoundFamily find_family(const Json& file, const std::string& section, std::string_view origin);
 
 }  // namespace qkcts

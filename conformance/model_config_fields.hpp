@@ -30,7 +30,7 @@ class ConfigFields {
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::string> text(std::string_view key) const;
 
-  // What became of a key. The first word of a key stands for all of it in leftover().
+  // What became of a key, by its whole path. A fate of an object covers every key inside it.
   void use(std::string_view key, std::string_view clause);
   void pass_over(std::string_view key, std::string_view why);
   bool seen(std::string_view key) const { return record_.find(key) != record_.end(); }
@@ -42,10 +42,8 @@ class ConfigFields {
   // `nested` the objects that are looked into.
   void settle_leftover(const Json& table, const std::set<std::string>& nested, std::string_view family);
 
-  // In the order of the file.
+  // Sorted by the path of the key, which is not the order of the file.
   void append_to(std::vector<ModelConfigField>& used, std::vector<ModelConfigField>& ignored) const;
-
-  const Json& object() const { return object_; }
 
  private:
   const Json* at(std::string_view key) const;  // nullptr: missing

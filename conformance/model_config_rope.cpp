@@ -143,15 +143,18 @@ class RopeReader {
       take("partial_rotary_factors", (*list)[index].get<double>());
     }
     if (!place_.empty()) take(at("partial_rotary_factor"), fields_.number(at("partial_rotary_factor")));
-    if (type() == "proportional") return;  // there the share is a parameter of the frequencies
     if (!(share > 0) || share > 1)
       fields_.refuse(source.empty() ? "partial_rotary_factor" : source, "must lie in (0, 1]");
-    const auto lanes = static_cast<std::int64_t>(static_cast<double>(context_.head_dim) * share);
+    // There every pair has an angle, and the share says for how many of them it is not 0: a parameter of the scaling.
+    const bool proportional = type() == "proportional";
+    const auto lanes =
+        proportional ? context_.head_dim : static_cast<std::int64_t>(static_cast<double>(context_.head_dim) * share);
     if (lanes < 2 || lanes % 2 != 0)
       fields_.refuse(source.empty() ? "head_dim" : source,
                      fmt::format("{} of {} lanes would turn, and they turn in pairs", lanes, context_.head_dim));
     terms_.rope.rotated = lanes == context_.head_dim ? 0 : static_cast<std::uint32_t>(lanes);
-    if (!source.empty()) fields_.use(source, "rope.rotated");
+    if (!source.empty()) fields_.use(source, proportional ? "rope.factor" : "rope.rotated");
+    share_ = share;
     settle_names();
   }
 
@@ -213,7 +216,7 @@ class RopeReader {
              "original_max_position_embeddings"});
     } else if (name == "proportional") {
       rotation.scaling = QKCTS_SCALING_PROPORTIONAL;
-      rotation.factor = positive("partial_rotary_factor", 1.0);
+      rotation.factor = share_;
       if (positive("factor", 1.0) != 1) fields_.refuse(at("factor"), "beside rope_type proportional must be 1");
       allow({"rope_type", "type", "rope_theta", "partial_rotary_factor", "factor"});
     } else {
@@ -279,6 +282,7 @@ class RopeReader {
   const RopeContext& context_;
   Json rope_;
   std::string place_;
+  double share_ = 1;  // of a head that turns
   std::vector<std::pair<std::string, std::string>> late_;
 };
 

@@ -25,6 +25,7 @@ struct Row {
   ModelConfigRequest request;
   std::string contract;                        // shipped
   std::map<std::string, std::string> differs;  // field -> its value in the derived contract
+  Json heads;                                  // [query, key/value, lanes]; null: not looked at
   std::string about;
 };
 
@@ -59,6 +60,7 @@ std::vector<Row> rows() {
       if (entry.contains("layer")) row.request.layer = entry.at("layer").get<std::int64_t>();
       if (entry.contains("length")) row.request.length = entry.at("length").get<std::int64_t>();
       row.request.section = entry.value("section", "");
+      row.heads = entry.value("heads", Json());
       if (entry.contains("differs"))
         for (const auto& [field, value] : entry.at("differs").items()) row.differs[field] = plain(value);
       row.about =
@@ -91,6 +93,10 @@ TEST(ModelConfig, GivesTheShippedContractExceptForWhatTheFileChanges) {
     EXPECT_EQ(changed_fields(shipped_contract(row.contract), derived.contract), row.differs) << row.about;
     EXPECT_EQ(row.differs.empty(), contract_digest(shipped_contract(row.contract)) == contract_digest(derived.contract))
         << row.about;
+    if (!row.heads.is_null()) {
+      const qkcts_shape& shape = derived.contract.model_shape;
+      EXPECT_EQ(row.heads, Json::array({shape.q_heads, shape.kv_heads, shape.head_dim})) << row.about;
+    }
     // It stands as a file of its own.
     const Contract again = contract_from_json(canonical_json(derived.contract), "derived");
     EXPECT_EQ(contract_digest(again), contract_digest(derived.contract)) << row.about;
@@ -275,6 +281,10 @@ TEST(ModelConfig, RefusesNamingTheField) {
       {R"({"model_type": "laguna", "layer_types": ["sliding_attention"], "sliding_window": null})",
        "c.json: /sliding_window: a sliding layer needs a window"},
       {R"({"model_type": "step3p5", "layer_types": ["sliding_attention"]})", "which has no contract; there are: full"},
+      {R"({"model_type": "qwen3_moe", "partial_rotary_factor": 1.5, "rope_parameters": {"rope_type": "proportional"}})",
+       "c.json: /partial_rotary_factor: is 1.5; must lie in (0, 1]"},
+      {R"({"model_type": "qwen3_moe", "rope_parameters": {"rope_type": "proportional", "factor": 2}})",
+       "c.json: /rope_parameters/factor: is 2; beside rope_type proportional must be 1"},
   };
   for (const Refusal& row : refusals) {
     const std::string why = refusal(parse_json(row.config, "row"));
@@ -288,6 +298,37 @@ TEST(ModelConfig, RefusesNamingTheField) {
   ModelConfigRequest absent;
   absent.section = "vision_config";
   EXPECT_NE(refusal({{"model_type", "glm_ocr"}}, absent).find("/vision_config: is missing"), std::string::npos);
+}
+
+// A section that is neither an object of the file nor a part of the family is not passed over; one that is either
+// leads there.
+TEST(ModelConfig, RefusesASectionThatNothingUses) {
+  const auto asked = [](const char* config, const std::string& section) {
+    ModelConfigRequest request;
+    request.section = section;
+    return refusal(parse_json(config, "row"), request);
+  };
+  const char* const dia = R"({"model_type": "dia", "decoder_config": {}, "encoder_config": {}})";
+  const std::string nonsense = "c.json: /nonsense: is missing; --section names an object of the file";
+  EXPECT_EQ(asked(R"({"model_type": "qwen3_moe"})", "nonsense"), nonsense);
+  EXPECT_EQ(asked(R"({"model_type": "t5"})", "nonsense"), nonsense + " or one of cross, decoder, encoder");
+  EXPECT_EQ(asked(dia, "nonsense"), nonsense + " or one of decoder_config, cross, self, encoder_config");
+  EXPECT_EQ(asked(R"({"model_type": "qwen3_5", "text_config": {}})", "nonsense"), nonsense + " or one of text_config");
+  // A part of another part of the file, and a part of a family that has none.
+  EXPECT_NE(asked(dia, "decoder"), "accepted");
+  EXPECT_NE(asked(R"({"model_type": "qwen3_moe"})", "cross"), "accepted");
+  // A family that lacks a clause says that, whatever the section.
+  EXPECT_NE(asked(R"({"model_type": "deepseek_v3"})", "nonsense").find("a clause that there is not"),
+            std::string::npos);
+  for (const char* const section : {"", "self", "cross", "decoder_config", "encoder_config"})
+    EXPECT_EQ(asked(dia, section), "accepted") << section;
+  // An object of the file with a family of its own, beside one that the file names.
+  const char* const two = R"({"model_type": "qwen3_moe", "depth_config": {"model_type": "gemma3_text"}})";
+  EXPECT_EQ(asked(two, "depth_config"), "accepted");
+  ModelConfigRequest depth;
+  depth.section = "depth_config";
+  EXPECT_EQ(contract_from_config(two, "c.json", depth).model_type, "gemma3_text");
+  EXPECT_EQ(contract_from_config(two, "c.json").model_type, "qwen3_moe");
 }
 
 // Damaged configurations: each is read or refused in one line; nothing else may happen (run with sanitizers, too).

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/neighbour.hpp"
 
-#include <algorithm>
-#include <cstring>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -11,21 +10,12 @@
 namespace qkcts {
 namespace {
 
-template <typename Value>
-Value load(const qkcts_contract& terms, const ContractField& field) {
-  Value value;
-  std::memcpy(&value, reinterpret_cast<const char*>(&terms) + field.offset, sizeof value);
-  return value;
-}
-
-template <typename Value>
-void store(qkcts_contract& terms, const ContractField& field, Value value) {
-  std::memcpy(reinterpret_cast<char*>(&terms) + field.offset, &value, sizeof value);
-}
-
 // The decimal that is meant: 10 times 1e-6 is 1e-5, not the binary64 number beside it.
 double tidy(double x) {
-  return std::stod(fmt::format("{:.12g}", x));
+  const std::string text = fmt::format("{:.12g}", x);
+  double decimal = 0;
+  std::from_chars(text.data(), text.data() + text.size(), decimal);
+  return decimal;
 }
 
 // Other values of a number that a kernel may have by mistake.
@@ -54,13 +44,13 @@ struct Change {
       case FieldType::enumeration:
       case FieldType::flag:
       case FieldType::lanes:
-        return store(terms, target, word);
+        return set_field_value(terms, target, word);
       case FieldType::number:
       case FieldType::optional_number:
-        return store(terms, target, number);
+        return set_field_value(terms, target, number);
       case FieldType::integer:
       case FieldType::optional_integer:
-        return store(terms, target, integer);
+        return set_field_value(terms, target, integer);
     }
   }
 };
@@ -72,13 +62,13 @@ std::vector<Change> changes(const qkcts_contract& terms, const ContractField& fi
   switch (field.type) {
     case FieldType::enumeration:
       for (std::uint32_t value = 0; value < field.texts.size(); ++value)
-        if (value != load<std::uint32_t>(terms, field)) word(value);
+        if (value != field_value<std::uint32_t>(terms, field)) word(value);
       break;
     case FieldType::flag:
-      word(load<std::uint32_t>(terms, field) == 0 ? 1 : 0);
+      word(field_value<std::uint32_t>(terms, field) == 0 ? 1 : 0);
       break;
     case FieldType::lanes:
-      if (const auto lanes = load<std::uint32_t>(terms, field); lanes != 0) {
+      if (const auto lanes = field_value<std::uint32_t>(terms, field); lanes != 0) {
         word(0);
         word(lanes + 2);
         word(lanes - 2);
@@ -86,11 +76,12 @@ std::vector<Change> changes(const qkcts_contract& terms, const ContractField& fi
       break;
     case FieldType::number:
     case FieldType::optional_number:
-      for (const double value : other_numbers(field, load<double>(terms, field))) list.push_back({field, 0, value});
+      for (const double value : other_numbers(field, field_value<double>(terms, field)))
+        list.push_back({field, 0, value});
       break;
     case FieldType::integer:
     case FieldType::optional_integer:
-      if (const auto value = load<std::int64_t>(terms, field); value != 0 || field.type == FieldType::integer) {
+      if (const auto value = field_value<std::int64_t>(terms, field); value != 0 || field.type == FieldType::integer) {
         integer(value + 1);
         integer(value - 1);
         if (field.type == FieldType::optional_integer) integer(0);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "conformance/case.hpp"
+#include "conformance/seen_keys.hpp"
 
 namespace qkcts {
 namespace {
@@ -77,6 +78,21 @@ bool Visibility::visible(std::int64_t b, std::int64_t h, std::int64_t qq, std::i
   if (mask_ != nullptr && mask_->pattern(broadcast_index(*mask_, b, h, qq, kk)) == 0) return false;
   if (bias_ != nullptr && bias_->pattern(broadcast_index(*bias_, b, h, qq, kk)) == minus_infinity_) return false;
   return true;
+}
+
+std::vector<bool> seen_keys(const Case& c) {
+  const qkcts_shape& shape = c.shape;
+  const Visibility visibility(c);
+  const auto seen_by_any = [&](std::int64_t b, std::int64_t key) {
+    for (std::int64_t h = 0; h < shape.q_heads; ++h)
+      for (std::int64_t t = 0; t < shape.q_len; ++t)
+        if (visibility.visible(b, h, t, key)) return true;
+    return false;
+  };
+  std::vector<bool> seen;
+  for (std::int64_t b = 0; b < shape.batch; ++b)
+    for (std::int64_t key = 0; key < shape.k_len; ++key) seen.push_back(seen_by_any(b, key));
+  return seen;
 }
 
 }  // namespace qkcts

@@ -103,7 +103,8 @@ TEST_F(Cli, MalformedValuesAreTwo) {
            "generate --contract plain_sdpa --shape 1,2 -o " + path("x.h5"),
            "generate --contract plain_sdpa --family nonsense -o " + path("x.h5"), explain + " nonsense 0,0,0,0",
            explain + " output 0,0,0", explain + " output a,0,0,0", explain + " output 0,0,0,-1",
-           explain + " output 0,0,0,0 --profile nonsense"}) {
+           explain + " output 0,0,0,0 --profile nonsense", "run scalar " + corpus + " -- --gtest_nonsense",
+           "inspect " + corpus + " --separation"}) {
     const Finished usage = qkcts(arguments);
     EXPECT_EQ(usage.code, 2) << arguments << "\n" << usage.err;
     EXPECT_TRUE(is_one_line(usage.err)) << arguments << "\n" << usage.err;
@@ -111,14 +112,29 @@ TEST_F(Cli, MalformedValuesAreTwo) {
   }
 }
 
+// A case says which wrong contracts it would catch: the place of epsilon near its root, nothing at the contract itself.
+TEST_F(Cli, ACaseShowsItsSeparations) {
+  const Finished shown = qkcts(fmt::format("inspect {} qwen3_rmsnorm/eps_edge/bfloat16 --separation", corpus));
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  for (const char* expected : {"neighbouring contract", "norm.root=outside_root", "norm.gain=one_plus_w", "above 1:"})
+    EXPECT_NE(shown.out.find(expected), std::string::npos) << expected << "\n" << shown.out;
+  EXPECT_EQ(shown.out.find("q_norm.root=inside_root"), std::string::npos) << "that is the contract itself";
+}
+
+TEST_F(Cli, ContractsOfModelsAreFoundByPattern) {
+  const Finished made = qkcts("generate --contract 'gpt_oss*' --shape 1,2,1,2,3,64,4 -o " + path("models.h5"));
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(qkcts("inspect " + path("models.h5") + " --names").out.find("gpt_oss"), std::string::npos);
+}
+
 TEST_F(Cli, BadInputIsThreeWithOneLine) {
   write("text.h5", "this is no HDF5");
   write("bad.json", "{\"schema\": \"qkcts-limits/1\", \"limits\": 7}");
   for (const std::string& arguments : std::vector<std::string>{
            "run scalar /nonexistent.h5", "run scalar " + path("text.h5"),
-           "run scalar " + corpus + " --limits " + path("bad.json"), "run scalar " + corpus + " -- --gtest_nonsense",
-           "contract show nonsense", "contract validate " + path("bad.json"),
-           "explain " + corpus + " nonsense q_norm 0,0,0,0"}) {
+           "run scalar " + corpus + " --limits " + path("bad.json"), "contract show nonsense",
+           "contract validate " + path("bad.json"), "explain " + corpus + " nonsense q_norm 0,0,0,0",
+           "explain " + corpus + " qwen3_rmsnorm/eps_edge/bfloat16 output 0,0,0,0 --profile bf16_f32acc_hopper"}) {
     const Finished bad = qkcts(arguments);
     EXPECT_EQ(bad.code, 3) << arguments << "\n" << bad.err;
     EXPECT_TRUE(is_one_line(bad.err)) << arguments << "\n" << bad.err;

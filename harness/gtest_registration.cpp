@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "harness/usage_error.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -45,11 +47,12 @@ class RoundListener : public testing::EmptyTestEventListener {
 
 // An unknown flag would make GoogleTest print its help and run nothing.
 void require_known(std::string_view argument) {
-  constexpr std::array known = {"filter", "list_tests", "repeat", "shuffle", "random_seed", "fail_fast", "output"};
+  constexpr std::array known = {"filter",    "list_tests", "repeat", "shuffle", "random_seed",
+                                "fail_fast", "output",     "brief",  "color",   "print_time"};
   const std::string_view name = argument.substr(0, argument.find('='));
   for (const char* flag : known)
     if (name == fmt::format("--gtest_{}", flag)) return;
-  throw InputError(fmt::format("'{}' behind --: no argument of GoogleTest that is taken here; there are: --gtest_{}",
+  throw UsageError(fmt::format("'{}' behind --: no argument of GoogleTest that is taken here; there are: --gtest_{}",
                                argument, fmt::join(known, ", --gtest_")));
 }
 
@@ -67,7 +70,7 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
   for (const std::string& argument : gtest_arguments) require_known(argument);
   testing::InitGoogleTest(&count, arguments.data());
   testing::GTEST_FLAG(catch_exceptions) = false;  // main() turns them into exit codes
-  if (count > 1) throw InputError(fmt::format("'{}' behind -- is no argument of GoogleTest", arguments[1]));
+  if (count > 1) throw UsageError(fmt::format("'{}' behind -- is no argument of GoogleTest", arguments[1]));
 
 #ifdef __clang_analyzer__
   static_cast<void>(tests);  // it takes for lost what RegisterTest() hands to GoogleTest

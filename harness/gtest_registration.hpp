@@ -31,7 +31,7 @@ struct StageTestHooks {
 enum class RegisteredRun { ran, listed };
 
 // Registers `tests` in order and runs what the arguments select; GoogleTest itself prints only on --gtest_list_tests.
-// Call it once per process. Throws InputError for an argument that GoogleTest does not know.
+// Call it once per process. Throws UsageError for an argument that it does not know.
 RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vector<std::string>& gtest_arguments,
                              const StageTestHooks& hooks);
 

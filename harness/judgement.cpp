@@ -67,13 +67,14 @@ void judge_exact(JudgedElement& element, Format format) {
                     : Breach::exact_clause);
 }
 
-// A finite sentinel conforms where exp of its distance from the row maximum rounds to 0 in the accumulator's format:
-// below half of the smallest subnormal, 2^(emin - p).
+// A finite sentinel conforms where the power of its distance from the row maximum rounds to 0 in the accumulator's
+// format: below half of the smallest subnormal, 2^(emin - p).
 void judge_sentinel(JudgedElement& element, Format format, const RowContext& context) {
   const double got = element.got_value;
   if (std::isnan(got)) return fail(element, Breach::value_class);
   if (got == -infinity || !context.has_visible) return;
-  const double vanishes_below = std::log(smallest_subnormal(format)) - std::log(2.0);
+  const double exponent = std::log2(smallest_subnormal(format)) - 1;
+  const double vanishes_below = context.softmax.base == QKCTS_BASE_TWO ? exponent : exponent * std::log(2.0);
   if (!(got - context.maximum < vanishes_below)) fail(element, Breach::sentinel);
 }
 
@@ -174,7 +175,8 @@ std::string_view clause_of(qkcts_stage stage, ElementRule rule, const RowContext
   const bool keys = stage == QKCTS_STAGE_K_NORM || stage == QKCTS_STAGE_K_ROPE;
   if (rule == ElementRule::hidden) return keys ? "QK-HIDDEN-01" : "QK-MASK-06";
   if (rule != ElementRule::exact_clause) return stage_clause(stage);
-  return stage == QKCTS_STAGE_PROBS && context.has_visible ? "QK-MASK-06" : "QK-EMPTY-01";
+  if (stage == QKCTS_STAGE_PROBS && context.has_visible) return "QK-MASK-06";
+  return context.softmax.sink == QKCTS_SINK_COLUMN ? "QK-SINK-01" : "QK-EMPTY-01";
 }
 
 }  // namespace
@@ -199,8 +201,9 @@ std::uint64_t poison_pattern(Format format) {
   return 0;
 }
 
-RowContext row_context(const ProvenStage& values, std::size_t first, std::size_t length) {
+RowContext row_context(const ProvenStage& values, std::size_t first, std::size_t length, const qkcts_softmax& softmax) {
   RowContext context;
+  context.softmax = softmax;
   for (std::size_t i = first; i < first + length; ++i) {
     if (values.rule[i] != ElementRule::budget && values.rule[i] != ElementRule::budget_exact) continue;
     context.maximum = context.has_visible ? std::fmax(context.maximum, values.hi[i]) : values.hi[i];
@@ -245,7 +248,7 @@ StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::siz
   Tally tally(result, limit);
   for (std::size_t r = 0; r < stored.values.rows.size(); ++r) {
     const std::uint32_t row = stored.values.rows[r];
-    const RowContext context = row_context(stored.values, r * length, length);
+    const RowContext context = row_context(stored.values, r * length, length, golden.input.contract.terms.softmax);
     for (std::size_t column = 0; column < length; ++column) {
       JudgedElement element = judge_element(stage, storage, pattern_at(got, row * length + column, size), stored,
                                             r * length + column, stored.budgets[profile], context);

@@ -94,8 +94,9 @@ std::uint64_t poison_pattern(Format format);
 struct RowContext {
   bool has_visible = false;  // some element is judged by Delta
   double maximum = 0;        // the largest exact value among those
+  qkcts_softmax softmax{};   // the base of the weights, and whether a sink makes every row a row
 };
-RowContext row_context(const ProvenStage& values, std::size_t first, std::size_t length);
+RowContext row_context(const ProvenStage& values, std::size_t first, std::size_t length, const qkcts_softmax& softmax);
 
 // The one element, outside of any statistics; `index` counts the stored elements.
 JudgedElement judge_element(qkcts_stage stage, Format storage, std::uint64_t got, const GoldenStage& golden,

@@ -152,6 +152,30 @@ TEST(Judgement, SentinelsAreMeasuredFromTheRowMaximum) {
   EXPECT_EQ(verdict(inf), Verdict::fail);
 }
 
+// In base 2 the weight is 2^x: 150 below the maximum, not 104.
+TEST(Judgement, SentinelsOfBaseTwoAreMeasuredInIt) {
+  GoldenCase golden = one_row_case(QKCTS_STAGE_MASKED, Format::binary32, {{-inf, 0, ElementRule::hidden}, {0.0, 1.0f}});
+  const auto verdict = [&](double sentinel) {
+    return judge_stage(golden, QKCTS_STAGE_MASKED, 0, stage_bytes(Format::binary32, {sentinel, 0.0})).verdict;
+  };
+  EXPECT_EQ(verdict(-110.0), Verdict::pass);
+  golden.input.contract.terms.softmax.base = QKCTS_BASE_TWO;
+  EXPECT_EQ(verdict(-110.0), Verdict::fail);
+  EXPECT_EQ(verdict(-149.0), Verdict::fail);
+  EXPECT_EQ(verdict(-151.0), Verdict::pass);
+}
+
+// A row that only the sink fills is no empty row: what it returns is the sink's clause.
+TEST(Judgement, ARowOfTheSinkAloneIsItsClause) {
+  GoldenCase golden = one_row_case(QKCTS_STAGE_OUTPUT, Format::binary32, {{0.0, 0, ElementRule::exact_clause}});
+  const auto clause = [&] {
+    return judge_stage(golden, QKCTS_STAGE_OUTPUT, 0, stage_bytes(Format::binary32, {1.0})).failures.at(0).clause;
+  };
+  EXPECT_EQ(clause(), "QK-EMPTY-01");
+  golden.input.contract.terms.softmax.sink = QKCTS_SINK_COLUMN;
+  EXPECT_EQ(clause(), "QK-SINK-01");
+}
+
 TEST(Judgement, RowWithoutVisibleKeysAdmitsAnySentinelButNoNan) {
   const HandmadeElement hidden = {-inf, 0, ElementRule::hidden};
   EXPECT_EQ(judge({hidden, hidden}, {-1e9, -inf}, QKCTS_STAGE_MASKED).verdict, Verdict::skipped);

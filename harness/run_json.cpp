@@ -147,6 +147,7 @@ Json to_json(const RunRecord& record) {
         {"generator_version", record.generator_version}}},
       {"options",
        {{"profile", record.profile_asked.empty() ? Json() : Json(record.profile_asked)},
+        {"stages", record.stages_asked.empty() ? Json() : Json(record.stages_asked)},
         {"repeat", record.repeat},
         {"timeout_seconds", record.timeout_seconds},
         {"limits", record.limits_text.empty() ? Json() : parse_json(record.limits_text, "limits")}}},

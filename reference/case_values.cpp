@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "conformance/seen_keys.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -14,18 +16,6 @@ std::vector<std::uint32_t> positions_of(const CaseInputs& inputs, Input input) {
   std::vector<std::uint32_t> positions;
   for (const double id : values_of(inputs, input)) positions.push_back(static_cast<std::uint32_t>(id));
   return positions;
-}
-
-// [B, Lk]: true where no query of the batch entry sees the key.
-std::vector<bool> unseen_keys(const Case& c, const Visibility& visibility) {
-  const qkcts_shape& shape = c.shape;
-  std::vector<bool> unseen(static_cast<std::size_t>(shape.batch * shape.k_len), true);
-  for (std::int64_t b = 0; b < shape.batch; ++b)
-    for (std::int64_t h = 0; h < shape.q_heads; ++h)
-      for (std::int64_t qq = 0; qq < shape.q_len; ++qq)
-        for (std::int64_t key = 0; key < shape.k_len; ++key)
-          if (visibility.visible(b, h, qq, key)) unseen[static_cast<std::size_t>(b * shape.k_len + key)] = false;
-  return unseen;
 }
 
 }  // namespace
@@ -111,7 +101,10 @@ CaseValues::CaseValues(const Case& c)
   }
   const Visibility visibility(c);
   for (std::int64_t b = 0; b < shape.batch && has_linear_bias(); ++b) offsets_.push_back(visibility.offset(b));
-  if (terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) excluded_ = unseen_keys(c, visibility);
+  if (terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) {
+    excluded_ = seen_keys(c);
+    excluded_.flip();
+  }
 }
 
 std::int64_t CaseValues::query_periods(std::int64_t b, std::int64_t qq) const {

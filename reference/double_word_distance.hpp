@@ -5,12 +5,10 @@
 #include <cmath>
 #include <cstdint>
 
-#include "reference/double_word_kernels.hpp"
+#include "reference/double_word_scalar.hpp"
 #include "reference/real.hpp"
 
 namespace qkcts {
-
-constexpr double u2 = 0x1p-106;
 
 inline Real exactly(Word w, long bits = 1200) {
   Real x(bits, w.h);

@@ -11,9 +11,8 @@
 //     exact, the sum of the d is acc - anchor exactly, and |x y - d| <= g/2.
 // (2) e = RN(xh yh - d), then RN(e + xh yl), RN(e + xl yh): |e| <= g/2 + 2u |xh yh|; roundings u g/2, and for each low
 //     word u (g/2 + 2u |xh yh|); xl yl, left out, is u^2 |xh yh|.
-// (3) low += e in blocks of b = 32 terms that start at 0: |low| <= b g/2 + 2u * (sum |xh yh| of the block); b
-// roundings:
-//     u (b (b + 1)/4 g + 2u b * sum).
+// (3) low += e in blocks of b = 32 terms that start at 0: |low| <= b g/2 + 2u * (sum |xh yh| of the block); the b
+//     roundings are u (b (b + 1)/4 g + 2u b * sum).
 // (4) After a block (s2, r) = two_sum(s2, low) exactly, s3 = RN(s3 + r): |s2| <= n g/2 + 2u A =: Q, |r| <= u Q; with B
 //     blocks the roundings of s3 are at most B^2 u^2 Q.
 // (5) (a, a') = two_sum(acc - anchor, s2), a'' = RN(a' + s3), result two_sum(a, a''): u (u |a| + 2 B u Q) (1 + u), with

@@ -47,8 +47,8 @@ struct Reduced {
 //        Sum: 1.03 u^2/2 + rho err(B3). |l| <= 1.01 u h.
 //   B1 = 1 + r B2: likewise 1.02 u^2 + rho err(B2). |l| <= 1.01 u.
 //   p  = r B1: quasi product with b = 1.01: 6.1 u^2, fast_two_sum exact; B1 >= 0.998.
-// Relative: 6.1 + 1.03 + 0.01 (the u^2 terms under rho) + 0.035 rho^4/u, and the series left out, rho^9/10! <= 0.36
-// u^2:
+// Relative: 6.1 + 1.03 + 0.01 (the u^2 terms under rho) + 0.035 rho^4/u, and the series left out,
+// rho^9/10! <= 0.36 u^2:
 //   p_error = 7.5 + 0.035 rho^4/u.
 HWY_INLINE Reduced reduce(DoubleWord<Lanes> x, const ExpConstants& c) {
   Reduced result;
@@ -116,10 +116,9 @@ HWY_INLINE DoubleWord<Lanes> exponential(DoubleWord<Lanes> x, const ExpConstants
 
 // e^x - 1 for 0 <= x <= 620, with P = T 2^(k div 256).
 // a = P - 1: Ph >= 1, so fast_two_sum is exact; al = RN(a.l + Pl) of two numbers <= u P: 2 u^2 P. For k >= 1:
-// P - 1 >= 0.0027 > |P p| (1 + 2^-50) at k = 1, and further apart beyond, so fast_two_sum of a and P p is exact; l =
-// RN(t
-// + RN(e3 + al)): |e3| <= 0.005 u P, |al| <= 2 u P, |t| <= u P: (2.01 + 3.01) u^2 P. With 0.01 u^2 P of the quasi
-// product and P's own u^2/2: 7.6 u^2 P. For k = 0: P = 1, a = 0 and every step is exact.
+// P - 1 >= 0.0027 > |P p| (1 + 2^-50) at k = 1, and further apart beyond, so fast_two_sum of a and P p is exact.
+// l = RN(t + RN(e3 + al)): |e3| <= 0.005 u P, |al| <= 2 u P, |t| <= u P: (2.01 + 3.01) u^2 P. With 0.01 u^2 P of the
+// quasi product and P's own u^2/2: 7.6 u^2 P. For k = 0: P = 1, a = 0 and every step is exact.
 //   error <= P |p| p_error u^2 + (k >= 1: (7.6 + 2.01 x + 0.01) u^2 P).
 struct ExpMinusOne {
   DoubleWord<Lanes> value;

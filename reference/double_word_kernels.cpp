@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/double_word_kernels.hpp"
 
-// Only sets with a fused multiply-add, and the plain one for every machine.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+// Sets with a fused multiply-add, and the best that every machine of this build has: a plain one, unless the compiler
+// was told of more. (Highway compiles nothing below that one.)
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_NEON_WITHOUT_AES | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#include <hwy/detect_targets.h>
+#ifndef HWY_SSE2  // an older Highway, which has no such target
+#define HWY_SSE2 0
+#endif
+#ifndef HWY_NEON_WITHOUT_AES
+#define HWY_NEON_WITHOUT_AES 0
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reference/double_word_kernels.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
@@ -66,7 +75,6 @@ void tangent_each(ConstWords x, std::size_t n, Words result, double* error) {
 Kernels kernels() {
   Kernels k{};
   k.name = hwy::TargetName(HWY_TARGET);
-  k.lanes = lane_count;
   k.sum = sum_of;
   k.sum_of_squares = sum_of_squares_of;
   k.norm_bound = norm_bound_of;
@@ -102,24 +110,19 @@ std::vector<Kernels> runnable() {
   const auto offer = [&](std::int64_t target, const Kernels& kernels) {
     if ((supported & target) != 0) list.push_back(kernels);
   };
-#if HWY_TARGETS & HWY_AVX3_DL
+#if HWY_TARGETS & HWY_AVX3_DL & ~HWY_STATIC_TARGET
   offer(HWY_AVX3_DL, N_AVX3_DL::kernels());
 #endif
-#if HWY_TARGETS & HWY_AVX3
+#if HWY_TARGETS & HWY_AVX3 & ~HWY_STATIC_TARGET
   offer(HWY_AVX3, N_AVX3::kernels());
 #endif
-#if HWY_TARGETS & HWY_AVX2
+#if HWY_TARGETS & HWY_AVX2 & ~HWY_STATIC_TARGET
   offer(HWY_AVX2, N_AVX2::kernels());
 #endif
-#if HWY_TARGETS & HWY_NEON
+#if HWY_TARGETS & HWY_NEON & ~HWY_STATIC_TARGET
   offer(HWY_NEON, N_NEON::kernels());
 #endif
-#if HWY_TARGETS & HWY_EMU128
-  offer(HWY_EMU128, N_EMU128::kernels());
-#endif
-#if HWY_TARGETS & HWY_SCALAR
-  offer(HWY_SCALAR, N_SCALAR::kernels());
-#endif
+  list.push_back(HWY_STATIC_DISPATCH(kernels)());  // without a question: all of this program needs that set
   return list;
 }
 

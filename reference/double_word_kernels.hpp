@@ -73,7 +73,6 @@ struct WeightSums {
   Word rest;         // sum of the weights but that of the largest key, which is 1
   Word weighted;     // sum of weight * (maximum - score)
   double error = 0;  // relative, of every weight, and of their sum but for the additions
-  double reach = 0;  // largest |x| with a weight
 };
 
 // Where the roundings of one row of a stage go; expected is null if the row is not stored.
@@ -86,7 +85,6 @@ struct RoundedRow {
 
 struct Kernels {
   std::string_view name;
-  std::size_t lanes;
 
   // Errors: 3.01 (n + 8) u^2 of the sum of the magnitudes; squares add 5 u^2 of theirs.
   Word (*sum)(const double* x, std::size_t n);
@@ -95,7 +93,7 @@ struct Kernels {
 
   // In place, with the errors of the entries.
   void (*subtract)(Words x, double* error, std::size_t n, Word mean, double mean_error);
-  bool (*multiply_each)(Words x, double* error, std::size_t n, ConstWords factors);  // true: all low words are 0
+  void (*multiply_each)(Words x, double* error, std::size_t n, ConstWords factors);
   void (*add_each)(Words x, double* error, std::size_t n, const double* y);
   void (*rotate)(Words a, double* a_error, Words b, double* b_error, const double* cos, const double* sin,
                  std::size_t n);
@@ -126,7 +124,7 @@ struct Kernels {
                        std::uint8_t* undecided);
 };
 
-// Those that this machine can run, the fastest first.
+// Those that this machine can run, the fastest first; never empty.
 std::span<const Kernels> all_kernels();
 
 }  // namespace qkcts

@@ -4,8 +4,7 @@
 // E = exponent of h; q = 256 l / ulp64(h) = l 2^(60 - E) is exact. With eps >= error in the same unit plus the
 // roundings of q - eps and q + eps (2^-51 |q| and a factor 1 + 2^-20):
 //   hi: RN64(z) = h for all of them if |q| + eps < 128, and < 64 where h is a power of two, below which the numbers
-//   stand
-//       twice as close. If error = 0, z = h + l and h = RN64(h + l) anyway.
+//       stand twice as close. If error = 0, z = h + l and h = RN64(h + l) anyway.
 //   lo: RN(q - eps) = RN(q + eps), ties to even as everywhere; adding 1.5 * 2^52 rounds to an integer.
 //   expected: a narrower format's midpoints are binary64 numbers, and RN64 is monotone. So z and h lie on the same side
 //       of every midpoint but h itself: RN(z) = RN(h) unless h is a midpoint; then the sign of z - h decides.

@@ -92,7 +92,6 @@ inline WeightSums weigh_row(ConstWords scores, const double* error, std::size_t 
   const ExpConstants& constants = exp_constants();
   const DoubleWord<Lanes> m{all(-scores.h[largest]), all(-scores.l[largest])};
   Lanes worst = all(0x1p-850);
-  Lanes reach = all(0.0);
   for (std::size_t i = 0; i < (n + 7) / 8 * 8; i += lane_count) {
     DoubleWord<Lanes> x = add(load_word(scores, i), m);
     store(x_high + i, x.h);
@@ -109,7 +108,6 @@ inline WeightSums weigh_row(ConstWords scores, const double* error, std::size_t 
     e = hn::IfThenElse(hn::Le(moved, all(0x1p-30)), e, all(HUGE_VAL));
     store(relative_error + i, hn::IfThenElse(is_kept, e, all(HUGE_VAL)));
     worst = hn::Max(worst, hn::IfThenElse(is_kept, e, hn::IfThenElse(is_seen, all(0x1p-850), all(0.0))));
-    reach = hn::Max(reach, hn::IfThenElse(is_kept, size, all(0.0)));
   }
   weights.h[largest] = 0;  // exactly 1, added by the caller
   Parts rest, weighted;
@@ -131,7 +129,6 @@ inline WeightSums weigh_row(ConstWords scores, const double* error, std::size_t 
   result.rest = rest.joined();
   result.weighted = weighted.joined();
   result.error = hn::GetLane(hn::MaxOfLanes(Tag(), worst));
-  result.reach = hn::GetLane(hn::MaxOfLanes(Tag(), reach));
   return result;
 }
 

@@ -7,19 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "reference/double_word_distance.hpp"
+#include "reference/double_word_scalar.hpp"
 
 namespace qkcts {
 namespace {
-
-namespace dw = qkcts::HWY_NAMESPACE;
-using Double = dw::DoubleWord<double>;
-
-Double of(Word w) {
-  return {w.h, w.l};
-}
-Word of(Double x) {
-  return {x.h, x.l};
-}
 
 constexpr int trials = 200000;
 

@@ -115,9 +115,8 @@ ExactCases::Score ExactCases::seen(const RowPlace& place, std::int64_t key) {
 // With z = cap(g x + inner) + outer, x algebraic:
 //  - no soft-cap, g = 1: z is a RootSum. g transcendental: z is outer where x = 0, and else no boundary at all.
 //  - soft-cap: z = outer where the argument is 0. Else 0 < |z - outer| < c with the sign of the argument, which places
-//  z
-//    where tanh is so close to 1 that no precision would; and it is no boundary, because tanh of a non-zero algebraic
-//    number is transcendental (Lindemann-Weierstrass; with g in the argument that is a conjecture).
+//    z where tanh is so close to 1 that no precision would; and it is no boundary, because tanh of a non-zero
+//    algebraic number is transcendental (Lindemann-Weierstrass; with g in the argument that is a conjecture).
 Standing ExactCases::score(qkcts_stage stage, const RowPlace& place, std::int64_t key, const Rational& t) {
   Score z;
   if (stage != QKCTS_STAGE_SCORES && values_.exists(QKCTS_STAGE_CAPPED)) {

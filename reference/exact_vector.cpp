@@ -25,6 +25,7 @@ class Construction {
  private:
   void turn(std::span<Rational> numbers, std::uint32_t position) const;
   std::vector<bool> turning_lanes(std::uint32_t position) const;
+  void close_zero_pairs(std::size_t first);
   void load_group(bool turned);
   void keep_own();
   void normalise();
@@ -64,6 +65,15 @@ std::vector<bool> Construction::turning_lanes(std::uint32_t position) const {
   return lanes;
 }
 
+// Of the head whose lanes begin at `first`. A pair of zeros stays zero however it turns, and so do both of its lanes.
+// (Otherwise both of them are open.)
+void Construction::close_zero_pairs(std::size_t first) {
+  for (std::int64_t i = 0; values_.frequencies && i < values_.frequencies->pairs(); ++i) {
+    const auto [a, b] = left_lanes(values_.terms, side_.head_dim, i);
+    if (x_.is_zero(first + a) && x_.is_zero(first + b)) x_.open[first + a] = x_.open[first + b] = false;
+  }
+}
+
 void Construction::load_group(bool turned) {
   const std::int64_t group = side_.group_of(row_);
   for (std::int64_t member = 0; member < side_.heads_in_group(); ++member) {
@@ -76,49 +86,44 @@ void Construction::load_group(bool turned) {
     turn(std::span(x_.numerator).last(width_), position);
     const std::vector<bool> turning = turning_lanes(position);
     x_.open.insert(x_.open.end(), turning.begin(), turning.end());
+    close_zero_pairs(first);
   }
-  // A pair of zeros stays zero, and so does every lane of it. (Both lanes of a pair are zero, or the pair is open.)
-  for (std::size_t first = 0; turned && values_.frequencies && first < x_.numerator.size(); first += width_)
-    for (std::int64_t i = 0; i < values_.frequencies->pairs(); ++i) {
-      const auto [a, b] = left_lanes(values_.terms, side_.head_dim, i);
-      if (x_.numerator[first + a].sign() == 0 && x_.numerator[first + b].sign() == 0)
-        x_.open[first + a] = x_.open[first + b] = false;
-    }
 }
 
-// The divisor is rational, sqrt(a), or sqrt(a) + eps. Its inverse, with the root made rational:
+// The divisor is sqrt(radicand) + addend, where one of them may be 0: rational, sqrt(a), or sqrt(a) + eps. Its inverse,
+// with the root made rational:
 //   1/sqrt(a) = sqrt(a)/a;   1/(sqrt(a) + eps) = (sqrt(a) - eps)/(a - eps^2), or 1/(2 eps) where a = eps^2.
 void Construction::divide_by_root(const Rational& t) {
   const Rational eps(side_.norm.eps);
-  x_.addend = 0;
+  Rational radicand(0), addend(0);
   switch (side_.norm.root) {
     case QKCTS_OUTSIDE_ROOT:
-      x_.radicand = t;
-      x_.addend = eps;
+      radicand = t;
+      addend = eps;
       break;
     case QKCTS_MAX_ROOT:  // max(sqrt(t), eps): compare the squares
-      x_.radicand = t >= Rational(eps * eps) ? t : Rational(0);
-      if (x_.radicand.sign() == 0) x_.addend = eps;
+      radicand = t >= Rational(eps * eps) ? t : Rational(0);
+      if (radicand.sign() == 0) addend = eps;
       break;
     case QKCTS_MAX_INSIDE:
-      x_.radicand = t >= eps ? t : eps;
+      radicand = t >= eps ? t : eps;
       break;
     default:
-      x_.radicand = t + eps;
+      radicand = t + eps;
   }
-  if (x_.radicand.sign() == 0 && x_.addend.sign() == 0) {
+  if (radicand.sign() == 0 && addend.sign() == 0) {
     throw InputError(
         fmt::format("case {}: a norm divides 0 by 0 in row {} (vector without spread, eps 0); give eps > 0 "
                     "or other values",
                     values_.input.slug, row_));
   }
-  const Rational difference = x_.radicand - x_.addend * x_.addend;
-  if (x_.radicand.sign() == 0) {
-    x_.inverse = RootSum(Rational(1) / x_.addend);
+  const Rational difference = radicand - addend * addend;
+  if (radicand.sign() == 0) {
+    x_.inverse = RootSum(Rational(1) / addend);
   } else if (difference.sign() == 0) {
-    x_.inverse = RootSum(Rational(1) / Rational(x_.addend * Rational(2)));
+    x_.inverse = RootSum(Rational(1) / Rational(addend * Rational(2)));
   } else {
-    x_.inverse = (RootSum::square_root(x_.radicand) - RootSum(x_.addend)) * Rational(Rational(1) / difference);
+    x_.inverse = (RootSum::square_root(radicand) - RootSum(addend)) * Rational(Rational(1) / difference);
   }
 }
 
@@ -182,10 +187,7 @@ ExactVector Construction::make(Upto upto) {
     turn(std::span(x_.numerator), position);
     if (!x_.offset.empty()) turn(std::span(x_.offset), position);
     x_.open = turning_lanes(position);
-    for (std::int64_t i = 0; values_.frequencies && i < values_.frequencies->pairs(); ++i) {
-      const auto [a, b] = left_lanes(values_.terms, side_.head_dim, i);
-      if (x_.is_zero(a) && x_.is_zero(b)) x_.open[a] = x_.open[b] = false;
-    }
+    close_zero_pairs(0);
   }
   return std::move(x_);
 }

@@ -14,8 +14,6 @@ struct ExactVector {
   std::vector<Rational> numerator;
   std::vector<Rational> offset;  // empty: 0
   RootSum inverse;               // 1 / divisor
-  // The divisor is sqrt(radicand) + addend, where radicand or addend may be 0.
-  Rational radicand, addend;
 
   // Under computed angles a pair that really turns (angle and vector not 0) has no such entries: both lanes are open.
   // Their numbers are then those of the pair before it turned, times the attention factor, so that two vectors turned

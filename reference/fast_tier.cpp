@@ -239,9 +239,9 @@ class DoubleWordTier : public FastTier {
 }  // namespace
 
 std::unique_ptr<FastTier> FastTier::create(const CaseValues& values, const std::vector<RowPlace>& rows,
-                                           ReferenceResult& result, const Kernels& kernels) {
-  if (!covers(values)) return nullptr;
-  return std::make_unique<DoubleWordTier>(values, rows, result, kernels);
+                                           ReferenceResult& result, std::span<const Kernels> kernels) {
+  if (kernels.empty() || !covers(values)) return nullptr;
+  return std::make_unique<DoubleWordTier>(values, rows, result, kernels.front());
 }
 
 }  // namespace qkcts

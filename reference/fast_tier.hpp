@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "reference/attention.hpp"
@@ -22,10 +23,10 @@ namespace qkcts {
 
 class FastTier {
  public:
-  // Nothing if the contract has a clause, or the inputs a magnitude, that this tier does not cover. `rows` are all rows
-  // of the case, in order; all references must outlive the object.
+  // With the first of `kernels`. Nothing if there is none, or if the contract has a clause, or the inputs a magnitude,
+  // that this tier does not cover. `rows` are all_rows() of the case; what is passed must outlive the object.
   static std::unique_ptr<FastTier> create(const CaseValues& values, const std::vector<RowPlace>& rows,
-                                          ReferenceResult& result, const Kernels& kernels);
+                                          ReferenceResult& result, std::span<const Kernels> kernels);
   virtual ~FastTier() = default;
 
   // settle_row() records what the contract fixes at hidden keys, too; otherwise that is left to the caller, before.

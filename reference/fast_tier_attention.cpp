@@ -4,24 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reference/double_word.hpp"
+#include "reference/double_word_scalar.hpp"
 
 namespace qkcts {
 namespace {
 
-namespace dw = qkcts::HWY_NAMESPACE;
-using Double = dw::DoubleWord<double>;
-
-constexpr double u2 = 0x1p-106;  // u^2
-constexpr double more = 1 + 0x1p-20;
+constexpr double more = 1 + 0x1p-20;  // for the roundings of an error itself, and for terms of higher order
 constexpr std::size_t rows_per_block = 16;
-
-Double of(Word w) {
-  return {w.h, w.l};
-}
-Word of(Double x) {
-  return {x.h, x.l};
-}
 
 struct Factor {
   Word value;

@@ -38,7 +38,6 @@ class FastAttention {
   };
   void use_keys(std::int64_t b, std::int64_t kv_head);
   void use_block(std::size_t row);
-  void set_statistics(const WeightSums& sums, Word sum, double additions, RowSoftmax& result) const;
 
   const CaseValues& values_;
   const std::vector<RowPlace>& rows_;

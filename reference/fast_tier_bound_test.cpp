@@ -10,6 +10,7 @@
 #include "reference/fast_tier_attention.hpp"
 #include "reference/fast_tier_operand.hpp"
 #include "reference/level.hpp"
+#include "reference/row_places.hpp"
 #include "reference/sample_case.hpp"
 
 namespace qkcts {
@@ -18,19 +19,6 @@ namespace {
 using Exact = Level<level_digits[1]>;
 using ExactRow = RowEnclosures<level_digits[1]>;
 using ExactGroup = GroupEnclosures<level_digits[1]>;
-
-std::vector<RowPlace> rows_of(const Case& c) {
-  const Visibility visibility(c);
-  std::vector<RowPlace> rows;
-  for (std::int64_t b = 0; b < c.shape.batch; ++b)
-    for (std::int64_t h = 0; h < c.shape.q_heads; ++h)
-      for (std::int64_t qq = 0; qq < c.shape.q_len; ++qq) {
-        RowPlace& row = rows.emplace_back(RowPlace{b, h, qq, {}});
-        for (std::int64_t key = 0; key < c.shape.k_len; ++key)
-          if (visibility.visible(b, h, qq, key)) row.visible.push_back(static_cast<std::uint32_t>(key));
-      }
-  return rows;
-}
 
 // Largest error / bound of everything that was compared, per kind of value.
 struct Ratios {
@@ -51,7 +39,7 @@ class Comparison {
  public:
   explicit Comparison(const Case& c)
       : values_(c),
-        rows_(rows_of(c)),
+        rows_(all_rows(c)),
         exact_(values_, rows_),
         q_(values_, Side::query, all_kernels()[0]),
         k_(values_, Side::key, all_kernels()[0]),

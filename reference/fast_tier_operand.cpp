@@ -4,24 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reference/double_word.hpp"
+#include "reference/double_word_scalar.hpp"
 #include "reference/rope.hpp"
 
 namespace qkcts {
 namespace {
 
-namespace dw = qkcts::HWY_NAMESPACE;
-using Double = dw::DoubleWord<double>;
-
-constexpr double u2 = 0x1p-106;  // u^2
-constexpr double more = 1 + 0x1p-30;
-
-Double of(Word w) {
-  return {w.h, w.l};
-}
-Word of(Double x) {
-  return {x.h, x.l};
-}
+constexpr double slack = 1 + 0x1p-30;  // for the roundings of an error itself
 
 // The largest power of two of which every entry is a multiple; 0 if all are 0.
 double grid_of(const std::vector<double>& values) {
@@ -137,7 +126,7 @@ FastOperands::Divisor FastOperands::divisor(Word t, double t_error) const {
   result.is_known = d.h >= 0x1p-300 && d.h <= 0x1p300 && error < 0x1p-30;
   if (!result.is_known) return result;
   result.inverse = of(dw::divide(Double{1, 0}, d));
-  result.error = (error * (1 + 0x1p-28) + dw::divide_bound * u2) * more;
+  result.error = (error * (1 + 0x1p-28) + dw::divide_bound * u2) * slack;
   return result;
 }
 
@@ -159,7 +148,7 @@ bool FastOperands::normalise(std::int64_t group, WordArray& x, Row& common, Word
     const Double total = dw::add(of(sum), of(rest));
     const Double mean = dw::divide(total, Double{count, 0});
     const double of_sum = 3.01 * (count + 8) * u2 * size * 1.001 + dw::add_bound * u2 * std::fabs(total.h);
-    const double mean_error = ((of_sum + carried) / count + dw::divide_bound * u2 * std::fabs(mean.h)) * more;
+    const double mean_error = ((of_sum + carried) / count + dw::divide_bound * u2 * std::fabs(mean.h)) * slack;
     kernels_.subtract(x.words(), x.error.data(), n, of(mean), mean_error);
     for (std::size_t i = n; i < padded(n); ++i) x.h[i] = x.l[i] = x.error[i] = 0;
   }
@@ -169,7 +158,7 @@ bool FastOperands::normalise(std::int64_t group, WordArray& x, Row& common, Word
   const double error_norm = kernels_.norm_bound(x.error.data(), n);
   if (error_norm > 0) {
     if (!(sum.h > 0x1p-600)) return false;
-    const double ratio = error_norm / std::sqrt(sum.h) * more;
+    const double ratio = error_norm / std::sqrt(sum.h) * slack;
     t_error += ratio * (2 + ratio);
   }
   if (norm.statistic == QKCTS_MEAN_SQUARE) {
@@ -177,7 +166,7 @@ bool FastOperands::normalise(std::int64_t group, WordArray& x, Row& common, Word
     t_error += dw::divide_bound * u2;
   }
   if (t.h != 0 && !(t.h >= 0x1p-600 && t.h <= 0x1p600)) return false;
-  const Divisor inverse = divisor(of(t), t_error * more);
+  const Divisor inverse = divisor(of(t), t_error * slack);
   if (!inverse.is_known) return false;
 
   if (!factor_high_.empty()) {

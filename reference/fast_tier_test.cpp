@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <set>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -74,7 +76,7 @@ TEST_P(FastTierContract, StoresWhatMpfrStores) {
         }
         for (const Kernels& kernels : all_kernels()) {
           RefinementLimits fast;
-          fast.kernels = &kernels;
+          fast.kernels = {&kernels, 1};
           EXPECT_EQ(difference(refine(c, some_rows(c), fast), by_mpfr), "")
               << kernels.name << ", " << parameters(format).name << ", values " << static_cast<int>(values) << ", seed "
               << seed;
@@ -96,17 +98,29 @@ TEST(FastTier, ProvesOrdinaryCases) {
   for (const char* name : {"qwen3_rmsnorm", "henry2020_l2", "flax_qk_layernorm", "gemma3_rmsnorm", "rmsnorm_softcap",
                            "olmo2_full_width", "clause_norm_bias", "clause_rope_then_norm", "plain_sdpa"}) {
     const Case c = ordinary_case(name);
-    const std::uint64_t all = refine(c, every_row(c), {level_count, Tier::mpfr, nullptr}).left_open;
+    const std::uint64_t all = refine(c, every_row(c), {level_count, Tier::mpfr, {}}).left_open;
     EXPECT_GT(all, 200u) << name;
     EXPECT_LE(refine(c, every_row(c), {}).left_open, all / 50) << name;
   }
 }
 
+// Without an instruction set nothing would be compared, here and in the tests of the kernels.
+TEST(FastTier, SomeKernelsRunHereEachOnce) {
+  std::set<std::string_view> names;
+  for (const Kernels& kernels : all_kernels()) EXPECT_TRUE(names.insert(kernels.name).second) << kernels.name;
+  EXPECT_FALSE(names.empty());
+}
+
+TEST(FastTier, LeavesEverythingOpenWithoutKernels) {
+  const Case c = ordinary_case("qwen3_rmsnorm");
+  const std::uint64_t all = refine(c, every_row(c), {level_count, Tier::mpfr, {}}).left_open;
+  EXPECT_EQ(refine(c, every_row(c), {level_count, Tier::automatic, {}}).left_open, all);
+}
+
 TEST(FastTier, DeclinesWhatItDoesNotCover) {
   for (const char* name : {"clause_sink_column", "clause_base_two", "clause_rope_computed"}) {
     const Case c = ordinary_case(name);
-    EXPECT_EQ(refine(c, every_row(c), {}).left_open,
-              refine(c, every_row(c), {level_count, Tier::mpfr, nullptr}).left_open)
+    EXPECT_EQ(refine(c, every_row(c), {}).left_open, refine(c, every_row(c), {level_count, Tier::mpfr, {}}).left_open)
         << name;
   }
 }

@@ -228,7 +228,9 @@ Case norm_case(unsigned q_norm, unsigned k_norm, std::uint32_t order, const Samp
   return sample_case(contract, spec);
 }
 
-TEST(Norm, EveryKindRootAxisGainAndOrderAgainstExactRationals) {
+// make(number of the norm, order, spec) gives the case.
+template <class Make>
+void expect_all_right(const Make& make) {
   constexpr Format formats[] = {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16};
   constexpr SampleValues values[] = {SampleValues::full, SampleValues::tiny, SampleValues::coarse};
   for (unsigned i = 0; i < 32; ++i) {
@@ -238,10 +240,15 @@ TEST(Norm, EveryKindRootAxisGainAndOrderAgainstExactRationals) {
       spec.values = values[(i / 4 + order) % 3];
       spec.seed = i + 100 * order;
       spec.shape = {1, 2, 2, 2, 3, 6, 1};
-      const Case c = norm_case(i, 31 - i, order, spec);
+      const Case c = make(i, order, spec);
       EXPECT_EQ(wrong_elements(c, evaluate(c, every_row(c))), 0u) << c.slug << " order " << order;
     }
   }
+}
+
+TEST(Norm, EveryKindRootAxisGainAndOrderAgainstExactRationals) {
+  expect_all_right(
+      [](unsigned i, std::uint32_t order, const SampleSpec& spec) { return norm_case(i, 31 - i, order, spec); });
 }
 
 // Clamps and a factor around every norm, and where there is none. (A rotation after clip_after is no quotient any more;
@@ -255,19 +262,7 @@ Case ranged_case(unsigned i, std::uint32_t order, const SampleSpec& spec) {
 }
 
 TEST(Norm, ClampsAndFactorsAgainstExactRationals) {
-  constexpr Format formats[] = {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16};
-  constexpr SampleValues values[] = {SampleValues::full, SampleValues::tiny, SampleValues::coarse};
-  for (unsigned i = 0; i < 32; ++i) {
-    for (const std::uint32_t order : {QKCTS_ROPE_NONE, QKCTS_NORM_THEN_ROPE, QKCTS_ROPE_THEN_NORM}) {
-      SampleSpec spec;
-      spec.format = formats[(i + order) % 4];
-      spec.values = values[(i / 4 + order) % 3];
-      spec.seed = i + 100 * order;
-      spec.shape = {1, 2, 2, 2, 3, 6, 1};
-      const Case c = ranged_case(i, order, spec);
-      EXPECT_EQ(wrong_elements(c, evaluate(c, every_row(c))), 0u) << c.slug << " order " << order;
-    }
-  }
+  expect_all_right(ranged_case);
 }
 
 TEST(Norm, TheTwinNoticesANeighbouringRange) {

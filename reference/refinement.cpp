@@ -16,6 +16,7 @@
 #include "reference/level.hpp"
 #include "reference/recorder.hpp"
 #include "reference/refusal.hpp"
+#include "reference/row_places.hpp"
 
 namespace qkcts {
 namespace {
@@ -23,19 +24,6 @@ namespace {
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 using Open = std::vector<ElementPlace>;
-
-std::vector<RowPlace> all_rows(const Case& c) {
-  const Visibility visibility(c);
-  std::vector<RowPlace> rows;
-  for (std::int64_t b = 0; b < c.shape.batch; ++b)
-    for (std::int64_t h = 0; h < c.shape.q_heads; ++h)
-      for (std::int64_t qq = 0; qq < c.shape.q_len; ++qq) {
-        RowPlace& row = rows.emplace_back(RowPlace{b, h, qq, {}});
-        for (std::int64_t key = 0; key < c.shape.k_len; ++key)
-          if (visibility.visible(b, h, qq, key)) row.visible.push_back(static_cast<std::uint32_t>(key));
-      }
-  return rows;
-}
 
 // RN64(x) as soon as a precision shows it, so that every tier stores the same bits. Within 1e-6 (or an ulp64, where
 // binary64 gives no more) is enough where x stands within 2^-100 of a rounding boundary, perhaps on it; below `floor`;
@@ -100,7 +88,7 @@ class Refinement {
  private:
   std::unique_ptr<FastTier> fast_tier() {
     if (limits_.tier == Tier::mpfr) return nullptr;
-    return FastTier::create(values_, rows_, result_, limits_.kernels != nullptr ? *limits_.kernels : all_kernels()[0]);
+    return FastTier::create(values_, rows_, result_, limits_.kernels);
   }
 
   template <std::size_t L>

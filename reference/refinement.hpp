@@ -4,18 +4,18 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "reference/attention.hpp"
+#include "reference/double_word_kernels.hpp"
 #include "reference/real.hpp"
 
 namespace qkcts {
 
-struct Kernels;
-
 struct RefinementLimits {
   std::size_t levels = level_count;  // how many of level_digits may be used, >= 1; fewer only to test the refusal
   Tier tier = Tier::automatic;
-  const Kernels* kernels = nullptr;  // of the double-word tier; null: the fastest of this machine
+  std::span<const Kernels> kernels = all_kernels();  // of the double-word tier, which takes the first; none: MPFR
 };
 
 ReferenceResult refine(const Case& c, const StageRows& rows, const RefinementLimits& limits);

@@ -16,11 +16,12 @@ bool judged(ElementRule rule) {
   return rule != ElementRule::hidden;
 }
 
-// Special-value class: NaN, +inf, -inf, finite.
-int value_class(double z) {
-  if (std::isnan(z)) return 3;
-  if (std::isinf(z)) return z > 0 ? 1 : 2;
-  return 0;
+enum class ValueClass : std::uint8_t { finite, plus_infinity, minus_infinity, nan };
+
+ValueClass value_class(double z) {
+  if (std::isnan(z)) return ValueClass::nan;
+  if (!std::isinf(z)) return ValueClass::finite;
+  return z > 0 ? ValueClass::plus_infinity : ValueClass::minus_infinity;
 }
 
 // |z - z_m| from below. z = hi + lo/256 ulp64(hi), off by at most 2^-9 ulp64 each; hi - hi_m is off by half an ulp of
@@ -36,9 +37,9 @@ double separation(const ProvenStage& a, const StageBudget& budget_a, const Prove
                   std::size_t i) {
   if (!judged(a.rule[i]) || !judged(b.rule[i])) return 0;
   if (budget_a.trust[i] == Trust::domain || budget_b.trust[i] == Trust::domain) return 0;
-  const int own = value_class(a.hi[i]), other = value_class(b.hi[i]);
-  if (own != other) return infinity;
-  if (own != 0) return 0;
+  const ValueClass own = value_class(a.hi[i]);
+  if (own != value_class(b.hi[i])) return infinity;
+  if (own != ValueClass::finite) return 0;
   const double apart = distance(a, b, i);
   if (apart == 0) return 0;
   // The sum of two binary32 numbers is exact in binary64; the quotient may be rounded up by half an ulp.

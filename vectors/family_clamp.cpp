@@ -120,7 +120,8 @@ std::string clamped_broken(const GoldenCase& golden) {
     const auto lanes = static_cast<std::size_t>(c.shape.head_dim);
     if (range.clip_before > 0) {
       const Tensor& rows = c.inputs.at(query ? Input::q : Input::k);
-      for (std::int64_t row = 0; row < std::ssize(rows.values()) / c.shape.head_dim; ++row)
+      const std::int64_t count = static_cast<std::int64_t>(rows.count()) / c.shape.head_dim;
+      for (std::int64_t row = 0; row < count; ++row)
         if (std::string fault =
                 row_fault(row_of(rows, row), outlier_lane(row, c.shape.head_dim), range.clip_before, false);
             !fault.empty())

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "conformance/seen_keys.hpp"
 #include "vectors/family_draft.hpp"
 #include "vectors/family_list.hpp"
 
@@ -17,15 +18,11 @@ constexpr std::int32_t nobodys_document = -1000001;  // no query of a draft has 
 // Keys that no query of their batch entry sees, by batch entry.
 std::vector<std::vector<std::int64_t>> unseen_keys(const Case& c) {
   const qkcts_shape& s = c.shape;
-  const Visibility visibility(c);
+  const std::vector<bool> seen = seen_keys(c);
   std::vector<std::vector<std::int64_t>> unseen(static_cast<std::size_t>(s.batch));
   for (std::int64_t b = 0; b < s.batch; ++b)
-    for (std::int64_t j = 0; j < s.k_len; ++j) {
-      bool seen = false;
-      for (std::int64_t h = 0; h < s.q_heads && !seen; ++h)
-        for (std::int64_t t = 0; t < s.q_len && !seen; ++t) seen = visibility.visible(b, h, t, j);
-      if (!seen) unseen[static_cast<std::size_t>(b)].push_back(j);
-    }
+    for (std::int64_t j = 0; j < s.k_len; ++j)
+      if (!seen[static_cast<std::size_t>(b * s.k_len + j)]) unseen[static_cast<std::size_t>(b)].push_back(j);
   return unseen;
 }
 

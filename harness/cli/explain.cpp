@@ -9,6 +9,7 @@
 
 #include "conformance/budget.hpp"
 #include "conformance/clause.hpp"
+#include "conformance/further_profiles.hpp"
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
 #include "harness/coordinates.hpp"
@@ -51,8 +52,8 @@ std::size_t profile_index(const GoldenCase& golden, const std::string& name) {
   if (name.empty()) return 0;
   const auto found = std::find(golden.profiles.begin(), golden.profiles.end(), name);
   if (found != golden.profiles.end()) return static_cast<std::size_t>(found - golden.profiles.begin());
-  const std::vector<std::string> known = shipped_profiles();
-  if (std::find(known.begin(), known.end(), name) == known.end())
+  const std::vector<Profile> known = selectable_profiles(golden.input.inputs.format);
+  if (std::none_of(known.begin(), known.end(), [&](const Profile& profile) { return profile.name == name; }))
     throw UsageError(fmt::format("--profile {}: there is no such profile; the case has: {}", name,
                                  fmt::join(golden.profiles, ", ")));
   throw InputError(fmt::format("{}: holds no budgets for profile '{}'; it has: {}", golden.input.slug, name,

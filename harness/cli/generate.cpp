@@ -65,7 +65,9 @@ Plan plan_of(const GenerateArguments& arguments) {
   const PlanOverrides overrides{arguments.has_seed, arguments.seed, arguments.plan.empty()};
   if (!arguments.plan.empty()) return load_plan(arguments.plan, overrides);
   Json groups = Json::array();
-  for (const std::string& name : expanded(arguments.contracts, shipped_contracts())) {
+  std::vector<std::string> names = shipped_contracts();
+  for (const std::string& name : model_contracts()) names.push_back(name);
+  for (const std::string& name : expanded(arguments.contracts, names)) {
     const std::string shape = ordinary_shape(load_contract(name));
     Json group = {{"contracts", {name}}, {"rows", arguments.rows}};
     group["families"] = arguments.families.empty() ? std::vector<std::string>{"gaussian"}

@@ -13,6 +13,8 @@
 #include "conformance/contract_field.hpp"
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/separation.hpp"
+#include "harness/usage_error.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/progress_line.hpp"
 #include "vectors/untrusted_file.hpp"
@@ -194,7 +196,7 @@ void print_case(const GoldenCase& golden) {
 void add_inspect(CLI::App& app, Command& command) {
   struct Arguments {
     std::string file, slug, contracts, families;
-    bool names = false;
+    bool names = false, separation = false;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* inspect_app = app.add_subcommand("inspect", "List the cases of a corpus, or one case in numbers");
@@ -203,6 +205,8 @@ void add_inspect(CLI::App& app, Command& command) {
   inspect_app->add_option("--contract", arguments->contracts, "List only contracts that match this glob");
   inspect_app->add_option("--family", arguments->families, "List only families that match this glob");
   inspect_app->add_flag("--names", arguments->names, "Print the names of the cases, one a line, and nothing else");
+  inspect_app->add_flag("--separation", arguments->separation,
+                        "Of one case: how surely it tells its contract from each neighbouring one (recomputed)");
   inspect_app->footer("Example:\n  qkcts inspect core.h5 qwen3_rmsnorm/norm40/binary32");
   inspect_app->callback([arguments, &command] {
     command = [arguments] {
@@ -210,6 +214,9 @@ void add_inspect(CLI::App& app, Command& command) {
       const CorpusReader reader(arguments->file);
       if (arguments->names) {
         for (const std::string& slug : reader.slugs()) fmt::print("{}\n", slug);
+      } else if (arguments->separation) {
+        if (arguments->slug.empty()) throw UsageError("inspect --separation needs a case");
+        print_separations(reader.read(chosen_case(reader, arguments->slug)));
       } else if (arguments->slug.empty()) {
         print_corpus(reader, arguments->contracts, arguments->families);
       } else {
