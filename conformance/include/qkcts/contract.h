@@ -121,7 +121,7 @@ typedef enum qkcts_scale_form {
   QKCTS_SCALE_INV_SQRT_HEAD_DIM = 0, /* 1 / sqrt(D)                         */
   QKCTS_SCALE_CONSTANT = 1,          /* value                               */
   QKCTS_SCALE_INV_SQRT_SCALAR = 2,   /* 1 / sqrt(value): query_pre_attn_scalar */
-  QKCTS_SCALE_LEARNED_SCALAR = 3     /* the input tensor `scale` [1]        */
+  QKCTS_SCALE_LEARNED_SCALAR = 3     /* the input tensor `scale`: [1], or as qkcts_logits says */
 } qkcts_scale_form;
 
 /* QK-BIAS: additive tensor [B or 1, Hq or 1, Lq, Lk] in the storage format; -inf hides the key. */
@@ -156,7 +156,7 @@ typedef enum qkcts_empty_row {
 
 typedef struct qkcts_mask {
   uint32_t causal;      /* 1: k <= q'                                        */
-  uint32_t alignment;   /* qkcts_alignment, of causal and window             */
+  uint32_t alignment;   /* qkcts_alignment, wherever q' is used              */
   uint32_t kv_lengths;  /* 1: k < kv_len[b], input `kv_len` int32 [B]        */
   uint32_t boolean;     /* 1: input `mask` bool [B or 1, Hq or 1, Lq, Lk], true = visible */
   uint32_t empty_row;   /* qkcts_empty_row                                   */
@@ -317,7 +317,7 @@ typedef enum qkcts_stage {
   QKCTS_STAGE_CAPPED = 5, /* [B,Hq,Lq,Lk]  after bias and soft-cap, in the contract's order */
   QKCTS_STAGE_MASKED = 6, /* [B,Hq,Lq,Lk]  -inf at hidden keys */
   QKCTS_STAGE_PROBS = 7,  /* [B,Hq,Lq,Lk]  */
-  QKCTS_STAGE_LSE = 8,    /* [B,Hq,Lq]     natural logarithm */
+  QKCTS_STAGE_LSE = 8,    /* [B,Hq,Lq]     natural logarithm, or as qkcts_softmax says */
   QKCTS_STAGE_OUTPUT = 9, /* [B,Hq,Lq,Dv]  */
   QKCTS_STAGE_COUNT = 10
 } qkcts_stage;
