@@ -15,7 +15,7 @@
 
 namespace qkcts {
 
-enum class FieldType : std::uint8_t {
+enum class FieldType : std::uint32_t {
   enumeration,       // uint32_t; JSON: one of `texts`, text i stands for value i
   flag,              // uint32_t 0 or 1; JSON: true or false
   lanes,             // uint32_t; JSON: integer, or null for 0
@@ -28,14 +28,14 @@ enum class FieldType : std::uint8_t {
 // Fields of ABI 1.0 are always written. A later one is left out of the canonical text at its default, so that the
 // digest of a contract that does not use it stays, and an adapter has it only by saying so. Constants of such a clause,
 // which have a meaning only beside it, are written with it.
-enum class Presence : std::uint8_t { always, beside_default };
+enum class Presence : std::uint32_t { always, beside_default };
 
 struct ContractField {
   std::string_view clause;   // id in clause.hpp
   std::string_view section;  // "q_norm"
   std::string_view key;      // "root"
   FieldType type;
-  std::size_t offset;                       // into qkcts_contract
+  std::uint32_t offset;                     // into qkcts_contract
   std::span<const std::string_view> texts;  // of an enumeration
   bool (*meant)(const qkcts_contract&);     // false: the field has no meaning under these terms and is ignored
   Presence presence = Presence::always;

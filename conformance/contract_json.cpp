@@ -88,7 +88,7 @@ void read_norm_kind(qkcts_norm& norm, const Json& section, const std::string& po
   if (wanted.applied == 0) {
     for (const auto& [key, value] : section.items())
       if (key != "kind" && key != "clip_before" && key != "multiplier" && key != "clip_after")
-        fault.at(pointer + "/" + key, "has no meaning beside kind \"none\": remove it");
+        fault.at(fmt::format("{}/{}", pointer, key), "has no meaning beside kind \"none\": remove it");
     norm = qkcts_norm{};
     return;
   }

@@ -45,7 +45,7 @@ std::int64_t Visibility::offset(std::int64_t b) const {
     case QKCTS_BOTTOM_RIGHT:
       return shape.k_len - shape.q_len;
     case QKCTS_BOTTOM_RIGHT_VALID:
-      return static_cast<std::int64_t>(kv_len_->value(static_cast<std::size_t>(b))) - shape.q_len;
+      return static_cast<std::int64_t>(case_.inputs.at(Input::kv_len).value(static_cast<std::size_t>(b))) - shape.q_len;
     case QKCTS_OFFSET:
       return mask.offset;
     default:
