@@ -98,6 +98,7 @@ ScoreScale scale_terms(const Case& c, std::int64_t head, const BudgetArithmetic&
   const double u = arithmetic.u(score_scale);
   result.relative = joined(std::max(forms.single, forms.split), u, u);
   if (score.temperature > 0 && score.temperature != 1) {
+    // 1.0001 covers what the constants and this product are off by for u <= 2^-17; a binary16 accumulator needs more.
     result.partial = std::max(1.0, result.tau) * std::max(1.0, 1 / score.temperature) * 1.0001;
     result.tau /= score.temperature;
     result.relative = joined(result.relative, arithmetic.quotient(score_scale),

@@ -24,6 +24,7 @@ SinkKey sink_key(double logit, double read, double unit, double lse, double abov
     key.error += 2 * blur;
   }
   const bool weight_fits = above + shift + 1 + 2 * key.error < log_upper(arithmetic.largest());
+  // 1.5: more than log2 e, by which a kernel in base 2 multiplies it.
   const bool logit_fits = (std::fabs(key.score) + read * unit) * 1.5 < arithmetic.largest();
   if (!weight_fits || !logit_fits) {
     key.error = std::numeric_limits<double>::infinity();
