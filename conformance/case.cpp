@@ -29,7 +29,21 @@ constexpr std::array<std::string_view, input_count> names = {"q",
                                                              "sink",
                                                              "q_document_ids",
                                                              "k_document_ids",
-                                                             "prefix_len"};
+                                                             "prefix_len",
+                                                             "v_gain",
+                                                             "v_bias",
+                                                             "q_x",
+                                                             "k_x",
+                                                             "q_weight",
+                                                             "k_weight",
+                                                             "q_weight_bias",
+                                                             "k_weight_bias",
+                                                             "q_x_gain",
+                                                             "q_x_bias",
+                                                             "k_x_gain",
+                                                             "k_x_bias"};
+
+constexpr std::int64_t any_extent = -2;
 
 std::vector<std::int64_t> parameter_shape(std::uint32_t axes, std::int64_t heads, std::int64_t head_dim) {
   switch (axes) {
@@ -48,7 +62,7 @@ std::vector<std::int64_t> parameter_shape(std::uint32_t axes, std::int64_t heads
 
 bool extent_allowed(std::int64_t required, std::int64_t full, std::int64_t got) {
   if (required == -1) return got == 1 || got == full;
-  if (required == -2) return got >= 1;
+  if (required == any_extent) return got >= 1;
   return got == required;
 }
 
@@ -56,7 +70,7 @@ std::string requirement_text(const InputRequirement& requirement) {
   std::string text = "[";
   for (const std::int64_t extent : requirement.shape) {
     if (text.size() > 1) text += ", ";
-    text += extent == -1 ? "1 or full" : extent == -2 ? "any" : std::to_string(extent);
+    text += extent == -1 ? "1 or full" : extent == any_extent ? "any" : std::to_string(extent);
   }
   return text + "]";
 }
@@ -73,6 +87,27 @@ std::string tensor_fault(const InputRequirement& need, const Tensor& tensor, con
     return fmt::format("input {}: shape {}, must be {}", name, shape_text(tensor.shape), requirement_text(need));
   if (tensor.bytes.size() != tensor.count() * element_size(tensor.type))
     return fmt::format("input {}: {} bytes do not fill shape {}", name, tensor.bytes.size(), shape_text(tensor.shape));
+  return {};
+}
+
+// What is projected has one width: that of its rows, of its matrix and of the parameters of its norm.
+std::string width_fault(const CaseInputs& inputs, const std::vector<InputRequirement>& needs) {
+  const struct {
+    Input rows, matrix, gain, bias;
+  } sides[] = {{Input::q_x, Input::q_weight, Input::q_x_gain, Input::q_x_bias},
+               {Input::k_x, Input::k_weight, Input::k_x_gain, Input::k_x_bias}};
+  for (const auto& side : sides) {
+    if (!inputs.has(side.rows)) continue;
+    const std::int64_t width = inputs.at(side.rows).shape.back();
+    for (const InputRequirement& need : needs) {
+      const bool of_side = need.input == side.matrix || need.input == side.gain || need.input == side.bias;
+      if (!of_side || need.shape[0] != any_extent) continue;
+      const std::int64_t extent = inputs.at(need.input).shape[0];
+      if (extent != width)
+        return fmt::format("input {}: {} rows, but {} has width {}", input_name(need.input), extent,
+                           input_name(side.rows), width);
+    }
+  }
   return {};
 }
 
@@ -111,13 +146,15 @@ std::string value_fault(Input input, const Tensor& tensor, std::int64_t rows, st
 std::string hidden_value_fault(const Case& c) {
   const qkcts_shape& shape = c.shape;
   const std::vector<bool> seen = seen_keys(c);
-  for (const Input input : {Input::k, Input::v}) {
+  for (const Input input : {Input::k, Input::v, Input::k_x}) {
+    if (!c.inputs.has(input)) continue;
     const Tensor& tensor = c.inputs.at(input);
-    const std::int64_t width = tensor.shape[3];
+    const std::int64_t width = tensor.shape.back();
+    const std::int64_t heads = input == Input::k_x ? 1 : shape.kv_heads;
     for (std::size_t i = 0; i < tensor.count(); ++i) {
       if (std::isfinite(tensor.value(i))) continue;
       const std::int64_t key = static_cast<std::int64_t>(i) / width % shape.k_len;
-      const std::int64_t b = static_cast<std::int64_t>(i) / (width * shape.k_len * shape.kv_heads);
+      const std::int64_t b = static_cast<std::int64_t>(i) / (width * shape.k_len * heads);
       if (seen[static_cast<std::size_t>(b * shape.k_len + key)])
         return fmt::format("input {}[{}]: {} stands at key {} of batch entry {}, which a query sees", input_name(input),
                            i, tensor.value(i), key, b);
@@ -141,12 +178,16 @@ std::optional<Input> input_named(std::string_view name) {
 std::vector<InputRequirement> required_inputs(const qkcts_contract& terms, const qkcts_shape& s, Format format) {
   const ElementType storage = element_type(format);
   const ElementType table = element_type(accumulator_format(format));
-  std::vector<InputRequirement> list = {{Input::q, storage, {s.batch, s.q_heads, s.q_len, s.head_dim}},
-                                        {Input::k, storage, {s.batch, s.kv_heads, s.k_len, s.head_dim}},
-                                        {Input::v, storage, {s.batch, s.kv_heads, s.k_len, s.v_head_dim}}};
+  std::vector<InputRequirement> list;
   const auto add = [&list](Input input, ElementType type, std::vector<std::int64_t> shape) {
     list.push_back({input, type, std::move(shape)});
   };
+  const bool projects = terms.projection.form != QKCTS_PROJECTION_NONE;
+  if (!projects) {
+    add(Input::q, storage, {s.batch, s.q_heads, s.q_len, s.head_dim});
+    add(Input::k, storage, {s.batch, s.kv_heads, s.k_len, s.head_dim});
+  }
+  add(Input::v, storage, {s.batch, s.kv_heads, s.k_len, s.v_head_dim});
   const qkcts_norm& q = terms.q_norm;
   const qkcts_norm& k = terms.k_norm;
   if (q.applied != 0 && q.gain != QKCTS_GAIN_NONE)
@@ -157,11 +198,41 @@ std::vector<InputRequirement> required_inputs(const qkcts_contract& terms, const
     add(Input::q_bias, storage, parameter_shape(q.bias_axes, s.q_heads, s.head_dim));
   if (k.applied != 0 && k.bias_axes != QKCTS_AXES_NONE)
     add(Input::k_bias, storage, parameter_shape(k.bias_axes, s.kv_heads, s.head_dim));
+  const qkcts_norm& v = terms.v_norm;
+  if (v.applied != 0 && v.gain != QKCTS_GAIN_NONE)
+    add(Input::v_gain, storage, parameter_shape(v.gain_axes, s.kv_heads, s.v_head_dim));
+  if (v.applied != 0 && v.bias_axes != QKCTS_AXES_NONE)
+    add(Input::v_bias, storage, parameter_shape(v.bias_axes, s.kv_heads, s.v_head_dim));
+  if (projects) {
+    add(Input::q_x, storage, {s.batch, s.q_len, any_extent});
+    add(Input::k_x, storage, {s.batch, s.k_len, any_extent});
+    add(Input::q_weight, storage, {any_extent, s.q_heads * s.head_dim});
+    add(Input::k_weight, storage, {any_extent, s.kv_heads * s.head_dim});
+    if (terms.projection.bias != 0) {
+      add(Input::q_weight_bias, storage, {s.q_heads * s.head_dim});
+      add(Input::k_weight_bias, storage, {s.kv_heads * s.head_dim});
+    }
+    const auto add_row_parameter = [&](Input input, std::uint32_t axes) {
+      if (axes != QKCTS_AXES_NONE) add(input, storage, {axes == QKCTS_AXES_SCALAR ? 1 : any_extent});
+    };
+    const qkcts_norm& q_input = terms.projection.q_input;
+    const qkcts_norm& k_input = terms.projection.k_input;
+    if (q_input.applied != 0) {
+      add_row_parameter(Input::q_x_gain, q_input.gain_axes);
+      add_row_parameter(Input::q_x_bias, q_input.bias_axes);
+    }
+    if (k_input.applied != 0) {
+      add_row_parameter(Input::k_x_gain, k_input.gain_axes);
+      add_row_parameter(Input::k_x_bias, k_input.bias_axes);
+    }
+  }
   const bool rotates = terms.rope.order != QKCTS_ROPE_NONE;
   if (rotates && terms.rotation.angles == QKCTS_ANGLES_TABLE) {
     const std::int64_t rotated = terms.rope.rotated == 0 ? s.head_dim : terms.rope.rotated;
-    add(Input::cos, table, {-2, rotated / 2});
-    add(Input::sin, table, {-2, rotated / 2});
+    std::vector<std::int64_t> extents = {any_extent, rotated / 2};
+    if (terms.rotation.tables == QKCTS_TABLES_PER_HEAD) extents.insert(extents.begin(), s.q_heads);
+    add(Input::cos, table, extents);
+    add(Input::sin, table, extents);
   }
   if (rotates || terms.logits.query_temperature != QKCTS_QUERY_TEMPERATURE_NONE)
     add(Input::q_position_ids, ElementType::int32, {s.batch, s.q_len});
@@ -198,13 +269,16 @@ std::string case_fault(const Case& c) {
       return fmt::format("input {} is given, but the contract has no use for it", names[i]);
   std::int64_t rows = -1;
   if (c.inputs.has(Input::cos)) {
-    rows = c.inputs.at(Input::cos).shape[0];
-    if (c.inputs.at(Input::sin).shape[0] != rows)
-      return fmt::format("input sin has {} rows, cos has {}", c.inputs.at(Input::sin).shape[0], rows);
+    const std::size_t axis = c.inputs.at(Input::cos).shape.size() - 2;
+    rows = c.inputs.at(Input::cos).shape[axis];
+    if (c.inputs.at(Input::sin).shape[axis] != rows)
+      return fmt::format("input sin has {} rows, cos has {}", c.inputs.at(Input::sin).shape[axis], rows);
   }
+  if (std::string fault = width_fault(c.inputs, needs); !fault.empty()) return fault;
   const bool excludes = terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED;
   for (const InputRequirement& need : needs) {
-    if (excludes && (need.input == Input::k || need.input == Input::v)) continue;
+    const bool of_key = need.input == Input::k || need.input == Input::v || need.input == Input::k_x;
+    if (excludes && of_key) continue;
     std::string fault = value_fault(need.input, c.inputs.at(need.input), rows, c.shape.k_len);
     if (!fault.empty()) return fault;
   }

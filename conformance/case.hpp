@@ -35,8 +35,20 @@ enum class Input : std::uint32_t {
   q_document_ids,
   k_document_ids,
   prefix_len,
+  v_gain,
+  v_bias,
+  q_x,
+  k_x,
+  q_weight,
+  k_weight,
+  q_weight_bias,
+  k_weight_bias,
+  q_x_gain,
+  q_x_bias,
+  k_x_gain,
+  k_x_bias,
 };
-constexpr std::size_t input_count = 20;
+constexpr std::size_t input_count = 32;
 std::string_view input_name(Input input);
 std::optional<Input> input_named(std::string_view name);
 
@@ -57,7 +69,8 @@ struct Case {
 };
 
 // Which inputs the contract needs, with element type and shape. An extent of -1 means "1 or the full extent" is allowed
-// and stands only for the broadcast axes (B, Hq) of mask and bias; P of the tables is -2: any number of rows.
+// and stands only for the broadcast axes (B, Hq) of mask and bias; -2 means any extent: P of the tables, E of what is
+// projected.
 struct InputRequirement {
   Input input;
   ElementType type;

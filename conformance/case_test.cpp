@@ -15,6 +15,7 @@ Case zero_case(const char* contract, Format format = Format::binary32) {
   Case c;
   c.contract = shipped_contract(contract);
   c.shape = {2, 4, 2, 3, 5, 32, 8};
+  if (c.contract.terms.rotation.tables == QKCTS_TABLES_PER_HEAD) c.shape.q_heads = 2;
   c.inputs.format = format;
   for (const InputRequirement& need : required_inputs(c.contract.terms, c.shape, format)) {
     std::vector<std::int64_t> shape = need.shape;
@@ -48,6 +49,13 @@ TEST(RequiredInputs, FollowFromTheContract) {
   EXPECT_EQ(input_names("clause_query_temperature"), (Names{"q", "k", "v", "q_gain", "k_gain", "q_position_ids"}));
   EXPECT_EQ(input_names("clause_scale_exp_per_head"), (Names{"q", "k", "v", "scale"}));
   EXPECT_EQ(input_names("clause_alibi_relative"), (Names{"q", "k", "v", "q_gain", "k_gain", "alibi_slopes"}));
+  EXPECT_EQ(input_names("clause_v_full_width"), (Names{"q", "k", "v", "v_gain", "v_bias"}));
+  EXPECT_EQ(input_names("clause_projection_bias"),
+            (Names{"v", "q_x", "k_x", "q_weight", "k_weight", "q_weight_bias", "k_weight_bias"}));
+  EXPECT_EQ(input_names("clause_projection_input_norm"),
+            (Names{"v", "q_x", "k_x", "q_weight", "k_weight", "q_x_gain", "k_x_gain", "k_x_bias", "cos", "sin",
+                   "q_position_ids", "k_position_ids"}));
+  EXPECT_EQ(input_names("clause_round_eager"), input_names("qwen3_rmsnorm"));
   EXPECT_EQ(input_names("clause_sink_column"), (Names{"q", "k", "v", "q_gain", "k_gain", "sink"}));
   EXPECT_EQ(input_names("clause_mask_documents"),
             (Names{"q", "k", "v", "q_gain", "k_gain", "q_document_ids", "k_document_ids"}));
@@ -71,6 +79,11 @@ TEST(RequiredInputs, ParameterAxesUseTheHeadsOfTheirSide) {
   EXPECT_EQ(shape_of("henry2020_l2", Input::scale), (Extents{1}));
   EXPECT_EQ(shape_of("clause_rope_partial_first", Input::cos), (Extents{-2, 8}));
   EXPECT_EQ(shape_of("qwen3_rmsnorm", Input::cos), (Extents{-2, 16}));
+  EXPECT_EQ(shape_of("clause_rope_tables_per_head", Input::cos), (Extents{4, -2, 16}));
+  EXPECT_EQ(shape_of("clause_v_norm", Input::v_gain), (Extents{8}));
+  EXPECT_EQ(shape_of("clause_v_full_width", Input::v_gain), (Extents{16}));
+  EXPECT_EQ(shape_of("clause_projection", Input::k_weight), (Extents{-2, 64}));
+  EXPECT_EQ(shape_of("clause_projection_two_norms", Input::k_x_gain), (Extents{1}));
 }
 
 TEST(RequiredInputs, TablesAreBinary32ExceptForBinary64) {
@@ -122,6 +135,24 @@ TEST(CaseFault, NamesWhatIsWrong) {
       {"clause_bias_additive", "input bias[2]: nan is not finite",
        [](Case& c) { c.inputs.tensors[13]->set_pattern(2, 0xffc00000); }},
       {"plain_sdpa", "no multiple of kv_heads", [](Case& c) { c.shape.q_heads = 3; }},
+      {"clause_projection", "input q is given",
+       [](Case& c) {
+         c.inputs.set(Input::q, Tensor::zeros(ElementType::binary32, {2, 4, 3, 32}));
+       }},
+      {"clause_projection_bias", "input q_weight_bias: shape [64], must be [128]",
+       [](Case& c) { c.inputs.set(Input::q_weight_bias, Tensor::zeros(ElementType::binary32, {64})); }},
+      {"clause_projection", "input k_weight: 6 rows, but k_x has width 7",
+       [](Case& c) {
+         c.inputs.set(Input::k_weight, Tensor::zeros(ElementType::binary32, {6, 64}));
+       }},
+      {"clause_projection_input_norm", "input k_x_bias: 8 rows, but k_x has width 7",
+       [](Case& c) { c.inputs.set(Input::k_x_bias, Tensor::zeros(ElementType::binary32, {8})); }},
+      {"clause_rope_tables_per_head", "input sin has 6 rows, cos has 7",
+       [](Case& c) {
+         c.inputs.set(Input::sin, Tensor::zeros(ElementType::binary32, {2, 6, 16}));
+       }},
+      {"clause_rope_tables_per_head", "rope.tables per_head needs q_heads 4 and kv_heads 2 to be equal",
+       [](Case& c) { c.shape.q_heads = 4; }},
       {"plain_sdpa", "score.softcap", [](Case& c) { c.contract.terms.score.softcap = -1; }},
   };
   for (const Row& row : rows) {

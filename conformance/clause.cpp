@@ -17,6 +17,10 @@ constexpr Clause table[] = {
     {"QK-GAIN-01", "The factor after the division: none, w or 1 + w"},
     {"QK-GAIN-02", "Which axes the gain runs over"},
     {"QK-GAIN-03", "Bias after the gain, and its axes"},
+    {"QK-VNORM-01", "The norm, clamps and factor of v"},
+    {"QK-PROJ-01", "Whether q and k are projected from given rows"},
+    {"QK-PROJ-02", "The bias of the projection"},
+    {"QK-PROJ-03", "The norm before the projection"},
     {"QK-CLIP-01", "The clamp before the norm"},
     {"QK-MULT-01", "The constant factor after the norm"},
     {"QK-CLIP-02", "The clamp after the norm"},
@@ -31,6 +35,7 @@ constexpr Clause table[] = {
     {"QK-ROPE-09", "Whether cos and sin are given or computed"},
     {"QK-ROPE-10", "How the frequencies are scaled"},
     {"QK-ROPE-11", "The factor of cos and sin"},
+    {"QK-ROPE-12", "Whether all heads turn by the same tables"},
     {"QK-SCALE-01", "Where the scale of the scores comes from"},
     {"QK-SCALE-02", "The value of the scale"},
     {"QK-SCALE-03", "Whether the learned scale is one or one per head"},
@@ -58,6 +63,8 @@ constexpr Clause table[] = {
     {"QK-BASE-02", "The base of the log-sum-exp"},
     {"QK-LSE-01", "The log-sum-exp of a row"},
     {"QK-OUT-01", "The output is the weighted sum of v"},
+    {"QK-ROUND-01", "A declared rounding point"},
+    {"QK-ROUND-02", "What a rounding point makes of numbers beyond its format"},
     {"QK-STAGE-01", "Stages, their order and their formats"},
 };
 

@@ -78,6 +78,7 @@ std::string rotation_fault(const qkcts_rope& rope, const qkcts_rotation& rotatio
   if (rotation.layout > QKCTS_LAYOUT_DEINTERLEAVED) return fmt::format("rope.layout {} is unknown", rotation.layout);
   if (rotation.angles > QKCTS_ANGLES_COMPUTED) return fmt::format("rope.angles {} is unknown", rotation.angles);
   if (rotation.scaling > QKCTS_SCALING_PROPORTIONAL) return fmt::format("rope.scaling {} is unknown", rotation.scaling);
+  if (rotation.tables > QKCTS_TABLES_PER_HEAD) return fmt::format("rope.tables {} is unknown", rotation.tables);
   if (rotation.layout == QKCTS_LAYOUT_DEINTERLEAVED && rope.pairing != QKCTS_INTERLEAVED)
     return "rope.layout deinterleaved needs rope.pairing interleaved";
   if (!absent_or_positive(rotation.attention_factor))
@@ -104,7 +105,7 @@ bool is_integer(double value) {
 std::string logits_fault(const qkcts_contract& terms) {
   const qkcts_logits& logits = terms.logits;
   if (logits.alibi > QKCTS_ALIBI_LAST_KEY) return fmt::format("score.alibi {} is unknown", logits.alibi);
-  if (logits.query_temperature > QKCTS_QUERY_TEMPERATURE_LOG)
+  if (logits.query_temperature > QKCTS_QUERY_TEMPERATURE_LOG_RATIO)
     return fmt::format("score.query_temperature {} is unknown", logits.query_temperature);
   if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) {
     if (logits.scale_axes > QKCTS_SCALE_PER_HEAD)
@@ -163,20 +164,66 @@ std::string mask_fault(const qkcts_mask& mask, const qkcts_regions& regions, std
   return {};
 }
 
+// The norm before a projection runs over a whole row, so the axes of one head have no meaning there.
+std::string input_norm_fault(std::string_view name, const qkcts_norm& norm) {
+  if (std::string fault = norm_fault(name, norm); !fault.empty() || norm.applied == 0) return fault;
+  for (const std::uint32_t axes : {norm.gain_axes, norm.bias_axes})
+    if (axes != QKCTS_AXES_NONE && axes != QKCTS_AXES_SCALAR && axes != QKCTS_AXES_FULL_WIDTH)
+      return fmt::format("{}.gain_axes and bias_axes must be full_width or scalar: there are no heads yet", name);
+  return {};
+}
+
+std::string projection_fault(const qkcts_projection& projection) {
+  if (projection.form > QKCTS_PROJECTION_LINEAR) return fmt::format("projection.form {} is unknown", projection.form);
+  if (projection.form == QKCTS_PROJECTION_NONE) return {};
+  if (projection.bias > 1) return fmt::format("projection.bias is {}, must be 0 or 1", projection.bias);
+  if (std::string fault = input_norm_fault("q_input_norm", projection.q_input); !fault.empty()) return fault;
+  return input_norm_fault("k_input_norm", projection.k_input);
+}
+
+// A part of a product is rounded only where the product is: see QK-ROUND-01.
+std::string vector_rounding_fault(char side, const qkcts_vector_rounding& points) {
+  for (const std::uint32_t point :
+       {points.projection, points.root, points.reciprocal, points.unit, points.norm, points.rope_product, points.rope})
+    if (point > QKCTS_E5M2) return fmt::format("rounding of {}: format {} is unknown", side, point);
+  if (points.norm == 0 && (points.root != 0 || points.reciprocal != 0 || points.unit != 0))
+    return fmt::format("rounding.{0}_norm is missing: {0}_norm_root, {0}_norm_reciprocal and {0}_norm_unit need it",
+                       side);
+  if (points.rope == 0 && points.rope_product != 0)
+    return fmt::format("rounding.{0}_rope is missing: {0}_rope_product needs it", side);
+  return {};
+}
+
+std::string rounding_fault(const qkcts_contract& terms) {
+  const qkcts_rounding& rounding = terms.rounding;
+  if (std::string fault = vector_rounding_fault('q', rounding.q); !fault.empty()) return fault;
+  if (std::string fault = vector_rounding_fault('k', rounding.k); !fault.empty()) return fault;
+  if (std::string fault = vector_rounding_fault('v', rounding.v); !fault.empty()) return fault;
+  for (const std::uint32_t point :
+       {rounding.scaled_q, rounding.scores, rounding.capped, rounding.probs, rounding.output})
+    if (point > QKCTS_E5M2) return fmt::format("rounding: format {} is unknown", point);
+  if (rounding.saturate > 1) return fmt::format("rounding.saturate is {}, must be 0 or 1", rounding.saturate);
+  return {};
+}
+
 }  // namespace
 
 std::string contract_fault(const qkcts_contract& terms) {
   if (std::string fault = norm_fault("q_norm", terms.q_norm); !fault.empty()) return fault;
   if (std::string fault = norm_fault("k_norm", terms.k_norm); !fault.empty()) return fault;
+  if (std::string fault = norm_fault("v_norm", terms.v_norm); !fault.empty()) return fault;
   if (std::string fault = rope_fault(terms.rope); !fault.empty()) return fault;
   if (std::string fault = score_fault(terms.score); !fault.empty()) return fault;
   if (std::string fault = mask_fault(terms.mask, terms.regions, terms.logits.alibi); !fault.empty()) return fault;
   if (std::string fault = range_fault("q_norm", terms.q_range); !fault.empty()) return fault;
   if (std::string fault = range_fault("k_norm", terms.k_range); !fault.empty()) return fault;
+  if (std::string fault = range_fault("v_norm", terms.v_range); !fault.empty()) return fault;
   if (std::string fault = rotation_fault(terms.rope, terms.rotation); !fault.empty()) return fault;
   if (std::string fault = logits_fault(terms); !fault.empty()) return fault;
   if (std::string fault = softmax_fault(terms.softmax); !fault.empty()) return fault;
   if (std::string fault = hidden_fault(terms); !fault.empty()) return fault;
+  if (std::string fault = projection_fault(terms.projection); !fault.empty()) return fault;
+  if (std::string fault = rounding_fault(terms); !fault.empty()) return fault;
   if (terms.heads.mapping > QKCTS_HEADS_TILE) return fmt::format("heads.mapping {} is unknown", terms.heads.mapping);
   if (terms.rope.order == QKCTS_ROPE_THEN_NORM && terms.q_norm.applied == 0 && terms.k_norm.applied == 0)
     return "rope.order rope_then_norm needs a norm: without one write norm_then_rope";

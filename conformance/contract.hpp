@@ -70,6 +70,10 @@ std::optional<qkcts_stage> stage_named(std::string_view name);
 bool hides_keys(const qkcts_contract& terms);
 // Does this side have a norm, a clip or a multiplier, and so a stage q_norm or k_norm?
 bool transforms(const qkcts_norm& norm, const qkcts_norm_range& range);
+// Does the contract round anywhere (QK-ROUND)?
+bool has_rounding_points(const qkcts_rounding& rounding);
+// The rounding point of a stage itself: a qkcts_format, 0 without one.
+std::uint32_t stage_point(const qkcts_contract& terms, qkcts_stage stage);
 // Stages that exist under this contract (a norm that is not applied has no q_norm stage, ...). output and lse always
 // do.
 StageSet stages_of(const qkcts_contract& terms);
@@ -79,9 +83,11 @@ std::vector<std::int64_t> stage_shape(qkcts_stage stage, const qkcts_shape& shap
 std::int64_t row_length(qkcts_stage stage, const qkcts_shape& shape);
 std::int64_t row_count(qkcts_stage stage, const qkcts_shape& shape);
 
+// In the order of evaluation, which is not that of the enumerators.
 constexpr std::array<qkcts_stage, QKCTS_STAGE_COUNT> all_stages = {
-    QKCTS_STAGE_Q_NORM, QKCTS_STAGE_K_NORM, QKCTS_STAGE_Q_ROPE, QKCTS_STAGE_K_ROPE, QKCTS_STAGE_SCORES,
-    QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED, QKCTS_STAGE_PROBS,  QKCTS_STAGE_LSE,    QKCTS_STAGE_OUTPUT};
+    QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_K_PROJ, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_K_NORM, QKCTS_STAGE_V_NORM,
+    QKCTS_STAGE_Q_ROPE, QKCTS_STAGE_K_ROPE, QKCTS_STAGE_SCORES, QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED,
+    QKCTS_STAGE_PROBS,  QKCTS_STAGE_LSE,    QKCTS_STAGE_OUTPUT};
 
 // Clause group that a stage's formula belongs to first (QK-NORM, QK-ROPE, ...), for failure lines.
 std::string_view stage_clause(qkcts_stage stage);

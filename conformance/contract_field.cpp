@@ -29,11 +29,14 @@ constexpr std::array<Text, 2> angles = {"table", "computed"};
 constexpr std::array<Text, 6> scalings = {"none", "linear", "ntk", "yarn", "llama3", "proportional"};
 constexpr std::array<Text, 2> scale_axes = {"one", "per_head"};
 constexpr std::array<Text, 4> alibis = {"none", "relative", "symmetric", "last_key"};
-constexpr std::array<Text, 2> query_temperatures = {"none", "log"};
+constexpr std::array<Text, 3> query_temperatures = {"none", "log", "log_ratio"};
 constexpr std::array<Text, 3> sinks = {"none", "column", "post_scale"};
 constexpr std::array<Text, 2> bases = {"e", "two"};
 constexpr std::array<Text, 2> hidden_values = {"finite", "excluded"};
 constexpr std::array<Text, 2> head_mappings = {"block", "tile"};
+constexpr std::array<Text, 2> rope_tables = {"shared", "per_head"};
+constexpr std::array<Text, 2> projection_forms = {"none", "linear"};
+constexpr std::array<Text, 7> points = {"none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"};
 
 static_assert(statistics[QKCTS_SUM_SQUARE] == "sum_square");
 static_assert(roots[QKCTS_MAX_INSIDE] == "max_inside" && roots[QKCTS_OUTSIDE_ROOT] == "outside_root");
@@ -57,6 +60,12 @@ static_assert(query_temperatures[QKCTS_QUERY_TEMPERATURE_LOG] == "log" && sinks[
               sinks[QKCTS_SINK_POST_SCALE] == "post_scale");
 static_assert(bases[QKCTS_BASE_TWO] == "two" && hidden_values[QKCTS_HIDDEN_EXCLUDED] == "excluded" &&
               head_mappings[QKCTS_HEADS_TILE] == "tile");
+static_assert(rope_tables[QKCTS_TABLES_PER_HEAD] == "per_head" &&
+              projection_forms[QKCTS_PROJECTION_LINEAR] == "linear" &&
+              query_temperatures[QKCTS_QUERY_TEMPERATURE_LOG_RATIO] == "log_ratio");
+static_assert(points[QKCTS_BINARY64] == "binary64" && points[QKCTS_BINARY32] == "binary32" &&
+              points[QKCTS_BINARY16] == "binary16" && points[QKCTS_BFLOAT16] == "bfloat16" &&
+              points[QKCTS_E4M3FN] == "e4m3fn" && points[QKCTS_E5M2] == "e5m2");
 
 bool always(const qkcts_contract&) {
   return true;
@@ -108,11 +117,59 @@ bool yarn(const qkcts_contract& c) {
 bool learned_scale(const qkcts_contract& c) {
   return c.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR;
 }
+bool tabled(const qkcts_contract& c) {
+  return rotates(c) && c.rotation.angles == QKCTS_ANGLES_TABLE;
+}
 bool query_temperature(const qkcts_contract& c) {
   return c.logits.query_temperature != QKCTS_QUERY_TEMPERATURE_NONE;
 }
 bool causal(const qkcts_contract& c) {
   return c.mask.causal != 0;
+}
+bool v_applied(const qkcts_contract& c) {
+  return c.v_norm.applied != 0;
+}
+bool v_gain(const qkcts_contract& c) {
+  return v_applied(c) && c.v_norm.gain != QKCTS_GAIN_NONE;
+}
+bool v_variance(const qkcts_contract& c) {
+  return v_applied(c) && c.v_norm.center != 0;
+}
+bool projects(const qkcts_contract& c) {
+  return c.projection.form != QKCTS_PROJECTION_NONE;
+}
+bool q_input_applied(const qkcts_contract& c) {
+  return projects(c) && c.projection.q_input.applied != 0;
+}
+bool k_input_applied(const qkcts_contract& c) {
+  return projects(c) && c.projection.k_input.applied != 0;
+}
+bool q_input_gain(const qkcts_contract& c) {
+  return q_input_applied(c) && c.projection.q_input.gain != QKCTS_GAIN_NONE;
+}
+bool k_input_gain(const qkcts_contract& c) {
+  return k_input_applied(c) && c.projection.k_input.gain != QKCTS_GAIN_NONE;
+}
+bool q_input_variance(const qkcts_contract& c) {
+  return q_input_applied(c) && c.projection.q_input.center != 0;
+}
+bool k_input_variance(const qkcts_contract& c) {
+  return k_input_applied(c) && c.projection.k_input.center != 0;
+}
+bool has_q_norm_stage(const qkcts_contract& c) {
+  return transforms(c.q_norm, c.q_range);
+}
+bool has_k_norm_stage(const qkcts_contract& c) {
+  return transforms(c.k_norm, c.k_range);
+}
+bool has_v_norm_stage(const qkcts_contract& c) {
+  return transforms(c.v_norm, c.v_range);
+}
+bool has_capped_stage(const qkcts_contract& c) {
+  return (stages_of(c) & bit(QKCTS_STAGE_CAPPED)) != 0;
+}
+bool has_points(const qkcts_contract& c) {
+  return has_rounding_points(c.rounding);
 }
 
 #define QKCTS_AT(member) offsetof(qkcts_contract, member)
@@ -194,6 +251,82 @@ constexpr ContractField table[] = {
     {"QK-MASK-08", "mask", "documents", flag, QKCTS_AT(regions.documents), {}, always, later},
     {"QK-MASK-09", "mask", "prefix", flag, QKCTS_AT(regions.prefix), {}, causal, later},
     {"QK-HEADS-02", "heads", "mapping", enumeration, QKCTS_AT(heads.mapping), head_mappings, always, later},
+    {"QK-ROPE-12", "rope", "tables", enumeration, QKCTS_AT(rotation.tables), rope_tables, tabled, later},
+    {"QK-NORM-02", "v_norm", "center", flag, QKCTS_AT(v_norm.center), {}, v_applied},
+    {"QK-NORM-03", "v_norm", "statistic", enumeration, QKCTS_AT(v_norm.statistic), statistics, v_applied},
+    {"QK-EPS-02", "v_norm", "root", enumeration, QKCTS_AT(v_norm.root), roots, v_applied},
+    {"QK-NORM-04", "v_norm", "axis", enumeration, QKCTS_AT(v_norm.axis), norm_axes, v_applied},
+    {"QK-VAR-01", "v_norm", "variance", enumeration, QKCTS_AT(v_norm.variance), variances, v_variance},
+    {"QK-GAIN-01", "v_norm", "gain", enumeration, QKCTS_AT(v_norm.gain), gains, v_applied},
+    {"QK-GAIN-02", "v_norm", "gain_axes", enumeration, QKCTS_AT(v_norm.gain_axes), param_axes, v_gain},
+    {"QK-GAIN-03", "v_norm", "bias_axes", enumeration, QKCTS_AT(v_norm.bias_axes), param_axes, v_applied},
+    {"QK-EPS-01", "v_norm", "eps", number, QKCTS_AT(v_norm.eps), {}, v_applied},
+    {"QK-CLIP-01", "v_norm", "clip_before", optional_number, QKCTS_AT(v_range.clip_before), {}, always, later},
+    {"QK-MULT-01", "v_norm", "multiplier", number, QKCTS_AT(v_range.multiplier), {}, always, later, 1},
+    {"QK-CLIP-02", "v_norm", "clip_after", optional_number, QKCTS_AT(v_range.clip_after), {}, always, later},
+    {"QK-PROJ-01", "projection", "form", enumeration, QKCTS_AT(projection.form), projection_forms, always, later},
+    {"QK-PROJ-02", "projection", "bias", flag, QKCTS_AT(projection.bias), {}, projects},
+    {"QK-NORM-02", "q_input_norm", "center", flag, QKCTS_AT(projection.q_input.center), {}, q_input_applied},
+    {"QK-NORM-03", "q_input_norm", "statistic", enumeration, QKCTS_AT(projection.q_input.statistic), statistics,
+     q_input_applied},
+    {"QK-EPS-02", "q_input_norm", "root", enumeration, QKCTS_AT(projection.q_input.root), roots, q_input_applied},
+    {"QK-VAR-01", "q_input_norm", "variance", enumeration, QKCTS_AT(projection.q_input.variance), variances,
+     q_input_variance},
+    {"QK-GAIN-01", "q_input_norm", "gain", enumeration, QKCTS_AT(projection.q_input.gain), gains, q_input_applied},
+    {"QK-GAIN-02", "q_input_norm", "gain_axes", enumeration, QKCTS_AT(projection.q_input.gain_axes), param_axes,
+     q_input_gain},
+    {"QK-GAIN-03", "q_input_norm", "bias_axes", enumeration, QKCTS_AT(projection.q_input.bias_axes), param_axes,
+     q_input_applied},
+    {"QK-EPS-01", "q_input_norm", "eps", number, QKCTS_AT(projection.q_input.eps), {}, q_input_applied},
+    {"QK-NORM-02", "k_input_norm", "center", flag, QKCTS_AT(projection.k_input.center), {}, k_input_applied},
+    {"QK-NORM-03", "k_input_norm", "statistic", enumeration, QKCTS_AT(projection.k_input.statistic), statistics,
+     k_input_applied},
+    {"QK-EPS-02", "k_input_norm", "root", enumeration, QKCTS_AT(projection.k_input.root), roots, k_input_applied},
+    {"QK-VAR-01", "k_input_norm", "variance", enumeration, QKCTS_AT(projection.k_input.variance), variances,
+     k_input_variance},
+    {"QK-GAIN-01", "k_input_norm", "gain", enumeration, QKCTS_AT(projection.k_input.gain), gains, k_input_applied},
+    {"QK-GAIN-02", "k_input_norm", "gain_axes", enumeration, QKCTS_AT(projection.k_input.gain_axes), param_axes,
+     k_input_gain},
+    {"QK-GAIN-03", "k_input_norm", "bias_axes", enumeration, QKCTS_AT(projection.k_input.bias_axes), param_axes,
+     k_input_applied},
+    {"QK-EPS-01", "k_input_norm", "eps", number, QKCTS_AT(projection.k_input.eps), {}, k_input_applied},
+    {"QK-ROUND-01", "rounding", "q_projection", enumeration, QKCTS_AT(rounding.q.projection), points, projects, later},
+    {"QK-ROUND-01", "rounding", "q_norm_root", enumeration, QKCTS_AT(rounding.q.root), points, q_applied, later},
+    {"QK-ROUND-01", "rounding", "q_norm_reciprocal", enumeration, QKCTS_AT(rounding.q.reciprocal), points, q_applied,
+     later},
+    {"QK-ROUND-01", "rounding", "q_norm_unit", enumeration, QKCTS_AT(rounding.q.unit), points, q_applied, later},
+    {"QK-ROUND-01", "rounding", "q_norm", enumeration, QKCTS_AT(rounding.q.norm), points, has_q_norm_stage, later},
+    {"QK-ROUND-01", "rounding", "q_rope_product", enumeration, QKCTS_AT(rounding.q.rope_product), points, rotates,
+     later},
+    {"QK-ROUND-01", "rounding", "q_rope", enumeration, QKCTS_AT(rounding.q.rope), points, rotates, later},
+    {"QK-ROUND-01", "rounding", "k_projection", enumeration, QKCTS_AT(rounding.k.projection), points, projects, later},
+    {"QK-ROUND-01", "rounding", "k_norm_root", enumeration, QKCTS_AT(rounding.k.root), points, k_applied, later},
+    {"QK-ROUND-01", "rounding", "k_norm_reciprocal", enumeration, QKCTS_AT(rounding.k.reciprocal), points, k_applied,
+     later},
+    {"QK-ROUND-01", "rounding", "k_norm_unit", enumeration, QKCTS_AT(rounding.k.unit), points, k_applied, later},
+    {"QK-ROUND-01", "rounding", "k_norm", enumeration, QKCTS_AT(rounding.k.norm), points, has_k_norm_stage, later},
+    {"QK-ROUND-01", "rounding", "k_rope_product", enumeration, QKCTS_AT(rounding.k.rope_product), points, rotates,
+     later},
+    {"QK-ROUND-01", "rounding", "k_rope", enumeration, QKCTS_AT(rounding.k.rope), points, rotates, later},
+    {"QK-ROUND-01", "rounding", "v_norm_root", enumeration, QKCTS_AT(rounding.v.root), points, v_applied, later},
+    {"QK-ROUND-01", "rounding", "v_norm_reciprocal", enumeration, QKCTS_AT(rounding.v.reciprocal), points, v_applied,
+     later},
+    {"QK-ROUND-01", "rounding", "v_norm_unit", enumeration, QKCTS_AT(rounding.v.unit), points, v_applied, later},
+    {"QK-ROUND-01", "rounding", "v_norm", enumeration, QKCTS_AT(rounding.v.norm), points, has_v_norm_stage, later},
+    {"QK-ROUND-01", "rounding", "scaled_q", enumeration, QKCTS_AT(rounding.scaled_q), points, always, later},
+    {"QK-ROUND-01", "rounding", "scores", enumeration, QKCTS_AT(rounding.scores), points, always, later},
+    {"QK-ROUND-01", "rounding", "capped", enumeration, QKCTS_AT(rounding.capped), points, has_capped_stage, later},
+    {"QK-ROUND-01", "rounding", "probs", enumeration, QKCTS_AT(rounding.probs), points, always, later},
+    {"QK-ROUND-01", "rounding", "output", enumeration, QKCTS_AT(rounding.output), points, always, later},
+    {"QK-ROUND-02", "rounding", "saturate", flag, QKCTS_AT(rounding.saturate), {}, has_points, later},
+};
+
+constexpr NormSection norms[] = {
+    {"QK-NORM-01", "q_norm", QKCTS_AT(q_norm), Presence::always, always, always},
+    {"QK-NORM-01", "k_norm", QKCTS_AT(k_norm), Presence::always, always, always},
+    {"QK-VNORM-01", "v_norm", QKCTS_AT(v_norm), later, always, has_v_norm_stage},
+    {"QK-PROJ-03", "q_input_norm", QKCTS_AT(projection.q_input), later, projects, q_input_applied},
+    {"QK-PROJ-03", "k_input_norm", QKCTS_AT(projection.k_input), later, projects, k_input_applied},
 };
 
 #undef QKCTS_AT
@@ -204,6 +337,18 @@ constexpr std::array<Text, 5> kinds = {"none", "rms", "layer_norm", "l2", "cente
 
 std::span<const ContractField> contract_field_table() {
   return table;
+}
+
+std::span<const NormSection> norm_sections() {
+  return norms;
+}
+
+const qkcts_norm& norm_of(const qkcts_contract& terms, const NormSection& section) {
+  return *reinterpret_cast<const qkcts_norm*>(reinterpret_cast<const char*>(&terms) + section.offset);
+}
+
+qkcts_norm& norm_of(qkcts_contract& terms, const NormSection& section) {
+  return *reinterpret_cast<qkcts_norm*>(reinterpret_cast<char*>(&terms) + section.offset);
 }
 
 std::span<const std::string_view> norm_kind_texts() {

@@ -57,9 +57,24 @@ void set_field_value(qkcts_contract& terms, const ContractField& field, Value va
   std::memcpy(reinterpret_cast<char*>(&terms) + field.offset, &value, sizeof value);
 }
 
-// In the order of <qkcts/contract.h>. Left out: q_norm.kind and k_norm.kind, which name a combination of `applied`,
-// `center` and `statistic`, and mask.window, an object or null.
+// In the order of <qkcts/contract.h>. Left out: `kind` of each norm, which names a combination of `applied`, `center`
+// and `statistic`, and mask.window, an object or null.
 std::span<const ContractField> contract_field_table();
+
+// The sections of a contract that hold a norm, and with it a `kind`.
+struct NormSection {
+  std::string_view clause;  // of `kind`
+  std::string_view name;    // "q_norm"
+  std::uint32_t offset;     // of its qkcts_norm in qkcts_contract
+  Presence presence;
+  bool (*meant)(const qkcts_contract&);    // as of a field
+  bool (*written)(const qkcts_contract&);  // false: the canonical text has no such section
+
+  std::string path() const { return std::string(name) + ".kind"; }
+};
+std::span<const NormSection> norm_sections();
+const qkcts_norm& norm_of(const qkcts_contract& terms, const NormSection& section);
+qkcts_norm& norm_of(qkcts_contract& terms, const NormSection& section);
 
 // Names of the usual combinations of center and statistic; the fourth has no usual name. Index: see norm_kind().
 std::span<const std::string_view> norm_kind_texts();

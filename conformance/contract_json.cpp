@@ -119,7 +119,7 @@ bool guessable(const ContractField& field) {
   return true;
 }
 
-// A section that came with ABI 1.1 may be missing as a whole.
+// A section that came with ABI 1.1 or 1.2 may be missing as a whole.
 const Json& section_of(const Json& document, std::string_view name) {
   static const Json absent = Json::object();
   return document.contains(name) ? document.at(name) : absent;
@@ -164,8 +164,9 @@ Contract contract_from_json(std::string_view text, std::string_view origin) {
     const Json& section = section_of(document, field.section);
     if (section.contains(field.key)) read_field(terms, field, section.at(field.key), fault);
   }
-  read_norm_kind(terms.q_norm, document.at("q_norm"), "/q_norm", fault);
-  read_norm_kind(terms.k_norm, document.at("k_norm"), "/k_norm", fault);
+  for (const NormSection& section : norm_sections())
+    if (document.contains(section.name))
+      read_norm_kind(norm_of(terms, section), document.at(section.name), "/" + std::string(section.name), fault);
   read_window(terms.mask, document.at("mask"));
   check_presence(terms, document, fault);
   if (const std::string rule = contract_fault(terms); !rule.empty()) {

@@ -190,17 +190,27 @@ TEST(ContractSchema, RepeatsTheTableExactly) {
   for (const ContractField& field : contract_field_table()) {
     const std::string section(field.section);
     keys[section].emplace_back(field.key);
-    const Json& properties = section.ends_with("_norm") ? schema["definitions"]["norm"]["properties"]
-                                                        : schema["properties"][section]["properties"];
+    const Json& properties = section.ends_with("_input_norm") ? schema["definitions"]["input_norm"]["properties"]
+                             : section.ends_with("_norm")     ? schema["definitions"]["norm"]["properties"]
+                                                              : schema["properties"][section]["properties"];
     ASSERT_TRUE(properties.contains(field.key)) << field.path();
     if (field.type != FieldType::enumeration) continue;
     const Json texts(std::vector<std::string>(field.texts.begin(), field.texts.end()));
+    if (section == "rounding") {
+      EXPECT_EQ(properties[std::string(field.key)]["$ref"], "#/definitions/point");
+      EXPECT_EQ(schema["definitions"]["point"]["enum"], texts);
+      continue;
+    }
     EXPECT_EQ(properties[std::string(field.key)]["enum"], texts) << field.path();
   }
   EXPECT_EQ(schema["definitions"]["norm"]["properties"]["kind"]["enum"],
             Json(std::vector<std::string>(norm_kind_texts().begin(), norm_kind_texts().end())));
   EXPECT_EQ(schema["definitions"]["norm"]["properties"].size(), keys["q_norm"].size() + 1) << "kind";
-  EXPECT_EQ(schema["properties"]["rope"]["properties"].size(), keys["rope"].size());
+  EXPECT_EQ(schema["definitions"]["input_norm"]["properties"].size(), keys["q_input_norm"].size() + 1) << "kind";
+  EXPECT_EQ(keys["v_norm"].size(), keys["k_norm"].size());
+  EXPECT_EQ(keys["k_input_norm"], keys["q_input_norm"]);
+  for (const char* section : {"rope", "projection", "rounding", "softmax", "heads"})
+    EXPECT_EQ(schema["properties"][section]["properties"].size(), keys[section].size()) << section;
   EXPECT_EQ(schema["properties"]["score"]["properties"].size(), keys["score"].size());
   EXPECT_EQ(schema["properties"]["mask"]["properties"].size(), keys["mask"].size() + 1) << "window";
 }

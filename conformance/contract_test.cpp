@@ -110,7 +110,7 @@ TEST(ContractFault, NamesTheField) {
          t.logits.scale_exp_cap = -1;
        }},
       {"score.alibi", [](qkcts_contract& t) { t.logits.alibi = 4; }},
-      {"score.query_temperature", [](qkcts_contract& t) { t.logits.query_temperature = 2; }},
+      {"score.query_temperature", [](qkcts_contract& t) { t.logits.query_temperature = 3; }},
       {"score.query_period is 0", [](qkcts_contract& t) { t.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG; }},
       {"score.query_shift is 0.5",
        [](qkcts_contract& t) {
@@ -140,6 +140,31 @@ TEST(ContractFault, NamesTheField) {
          t.regions.prefix = 1;
        }},
       {"heads.mapping", [](qkcts_contract& t) { t.heads.mapping = 2; }},
+      {"v_norm.root", [](qkcts_contract& t) { t.v_norm = {1, 0, 0, 9, 0, 0, 0, 0, 0, 0, 1e-6}; }},
+      {"v_norm.multiplier", [](qkcts_contract& t) { t.v_range.multiplier = -1; }},
+      {"rope.tables", [](qkcts_contract& t) { t.rotation.tables = 2; }},
+      {"projection.form", [](qkcts_contract& t) { t.projection.form = 2; }},
+      {"projection.bias",
+       [](qkcts_contract& t) {
+         t.projection = {QKCTS_PROJECTION_LINEAR, 2, {}, {}};
+       }},
+      {"k_input_norm.eps",
+       [](qkcts_contract& t) {
+         t.projection.form = QKCTS_PROJECTION_LINEAR;
+         t.projection.k_input.applied = 1;
+         t.projection.k_input.eps = -1;
+       }},
+      {"q_input_norm.gain_axes and bias_axes must be full_width or scalar",
+       [](qkcts_contract& t) {
+         t.projection.form = QKCTS_PROJECTION_LINEAR;
+         t.projection.q_input.applied = 1;
+         t.projection.q_input.bias_axes = QKCTS_AXES_HEAD_DIM;
+       }},
+      {"rounding of k: format 7 is unknown", [](qkcts_contract& t) { t.rounding.k.norm = 7; }},
+      {"rounding.q_norm is missing", [](qkcts_contract& t) { t.rounding.q.unit = QKCTS_BFLOAT16; }},
+      {"rounding.k_rope is missing", [](qkcts_contract& t) { t.rounding.k.rope_product = QKCTS_BFLOAT16; }},
+      {"rounding: format 9 is unknown", [](qkcts_contract& t) { t.rounding.scores = 9; }},
+      {"rounding.saturate", [](qkcts_contract& t) { t.rounding.saturate = 2; }},
   };
   for (const Row& row : rows) {
     qkcts_contract terms = shipped_contract("qwen3_rmsnorm").terms;

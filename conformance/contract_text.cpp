@@ -65,8 +65,9 @@ Json window_json(const qkcts_mask& mask) {
 // Sections and keys of the clauses alone.
 Json clauses_json(const qkcts_contract& terms) {
   Json document = Json::object();
-  document["q_norm"]["kind"] = std::string(norm_kind(terms.q_norm));
-  document["k_norm"]["kind"] = std::string(norm_kind(terms.k_norm));
+  for (const NormSection& section : norm_sections())
+    if (section.written(terms))
+      document[std::string(section.name)]["kind"] = std::string(norm_kind(norm_of(terms, section)));
   document["mask"]["window"] = window_json(terms.mask);
   for (const ContractField& field : contract_field_table())
     if (written(terms, field)) document[std::string(field.section)][std::string(field.key)] = field_json(terms, field);
@@ -83,8 +84,8 @@ qkcts_contract normalised(const qkcts_contract& terms) {
   qkcts_contract result{};
   result.struct_size = sizeof result;
   result.version = QKCTS_CONTRACT_VERSION;
-  result.q_norm.applied = terms.q_norm.applied;
-  result.k_norm.applied = terms.k_norm.applied;
+  for (const NormSection& section : norm_sections())
+    if (section.meant(terms)) norm_of(result, section).applied = norm_of(terms, section).applied;
   result.mask.has_window = terms.mask.has_window;
   if (terms.mask.has_window != 0) {
     result.mask.window_left = terms.mask.window_left < 0 ? -1 : terms.mask.window_left;
@@ -103,8 +104,12 @@ qkcts_contract normalised(const qkcts_contract& terms) {
 std::vector<FieldValue> contract_field_values(const qkcts_contract& terms) {
   const qkcts_contract plain = normalised(terms);
   std::vector<FieldValue> values;
-  values.push_back({"q_norm.kind", "QK-NORM-01", canonical_text(std::string(norm_kind(plain.q_norm)))});
-  values.push_back({"k_norm.kind", "QK-NORM-01", canonical_text(std::string(norm_kind(plain.k_norm)))});
+  for (const NormSection& section : norm_sections()) {
+    if (!section.meant(plain)) continue;
+    const qkcts_norm& norm = norm_of(plain, section);
+    const bool by_claim = section.presence == Presence::beside_default && norm.applied != 0;
+    values.push_back({section.path(), section.clause, canonical_text(std::string(norm_kind(norm))), by_claim});
+  }
   for (const ContractField& field : contract_field_table()) {
     if (!field.meant(plain)) continue;
     const bool by_claim = field.presence == Presence::beside_default && !at_default(plain, field);
@@ -115,7 +120,8 @@ std::vector<FieldValue> contract_field_values(const qkcts_contract& terms) {
 }
 
 std::vector<std::string> contract_field_paths() {
-  std::vector<std::string> paths = {"q_norm.kind", "k_norm.kind", "mask.window"};
+  std::vector<std::string> paths = {"mask.window"};
+  for (const NormSection& section : norm_sections()) paths.push_back(section.path());
   for (const ContractField& field : contract_field_table()) paths.push_back(field.path());
   return paths;
 }

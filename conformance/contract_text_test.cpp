@@ -126,6 +126,13 @@ std::vector<Contract> full_contracts() {
   first.terms.logits.query_period = 4;
   Contract second = first;
   second.terms.score.scale_form = QKCTS_SCALE_LEARNED_SCALAR;
+  qkcts_norm norm = first.terms.k_norm;
+  norm.center = 1;
+  norm.gain = QKCTS_GAIN_W;
+  norm.gain_axes = QKCTS_AXES_FULL_WIDTH;
+  first.terms.v_norm = norm;
+  first.terms.projection = {QKCTS_PROJECTION_LINEAR, 1, norm, norm};
+  first.terms.rounding.scores = QKCTS_BFLOAT16;
   return {first, second};
 }
 
@@ -192,6 +199,7 @@ TEST(ShippedContracts, UseEveryEnumeratorAndFlag) {
     if (field.type == FieldType::flag) {
       for (const char* text : {"true", "false"}) EXPECT_EQ(seen.count(field.path() + "=" + text), 1U) << field.path();
     }
+    if (field.section == "rounding") continue;  // every point occurs, and every format at some of them: below
     for (const std::string_view text : field.texts) {
       const std::string both = std::string(field.key) + "=\"" + std::string(text) + "\"";
       if (field.key == "gain_axes" && text == "none") continue;  // stands only beside no gain, where it has no meaning
@@ -199,6 +207,18 @@ TEST(ShippedContracts, UseEveryEnumeratorAndFlag) {
           std::any_of(seen.begin(), seen.end(), [&](const std::string& s) { return s.ends_with("." + both); });
       EXPECT_TRUE(used) << both;
     }
+  }
+  for (const ContractField& field : contract_field_table()) {
+    const auto is_used = [&](const std::string& s) {
+      return s.starts_with(field.path() + "=") && s.find("none") == std::string::npos;
+    };
+    EXPECT_TRUE(field.section != "rounding" || std::any_of(seen.begin(), seen.end(), is_used)) << field.path();
+  }
+  for (const std::string text : {"binary16", "bfloat16", "e4m3fn", "e5m2"}) {
+    const auto is_used = [&](const std::string& s) {
+      return s.starts_with("rounding.") && s.ends_with("=\"" + text + "\"");
+    };
+    EXPECT_TRUE(std::any_of(seen.begin(), seen.end(), is_used)) << text;
   }
   for (const char* text : {"none", "rms", "layer_norm", "l2", "centered_l2"})
     EXPECT_EQ(seen.count(std::string("q_norm.kind=\"") + text + "\""), 1U) << text;

@@ -55,9 +55,32 @@ struct Change {
   }
 };
 
+// A rounding point left out, or one of the format that is taken for it.
+std::vector<std::uint32_t> other_points(std::uint32_t point) {
+  switch (point) {
+    case 0:
+      return {};
+    case QKCTS_BINARY16:
+      return {0, QKCTS_BFLOAT16};
+    case QKCTS_BFLOAT16:
+      return {0, QKCTS_BINARY16};
+    case QKCTS_E4M3FN:
+      return {0, QKCTS_E5M2};
+    case QKCTS_E5M2:
+      return {0, QKCTS_E4M3FN};
+    default:
+      return {0};
+  }
+}
+
 std::vector<Change> changes(const qkcts_contract& terms, const ContractField& field) {
   std::vector<Change> list;
   const auto word = [&](std::uint32_t value) { list.push_back({field, value}); };
+  if (field.section == "v_norm" && !transforms(terms.v_norm, terms.v_range)) return list;
+  if (field.section == "rounding" && field.type == FieldType::enumeration) {
+    for (const std::uint32_t point : other_points(field_value<std::uint32_t>(terms, field))) word(point);
+    return list;
+  }
   const auto integer = [&](std::int64_t value) { list.push_back({field, 0, 0, value}); };
   switch (field.type) {
     case FieldType::enumeration:
@@ -163,6 +186,12 @@ void add_kinds(Collection& collection) {
   collection.add("q_norm.kind", "q_norm.kind", q);
   collection.add("k_norm.kind", "k_norm.kind", k);
   collection.add("q_norm.kind", "norm.kind", both);
+  for (const NormSection& section : norm_sections()) {
+    if (section.presence == Presence::always || norm_of(own, section).applied == 0) continue;
+    qkcts_contract without = own;
+    norm_of(without, section) = qkcts_norm{};
+    collection.add(section.path(), section.path(), without);
+  }
 }
 
 void add_windows(Collection& collection) {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of contract.hpp: names, which exist under a contract, and their shapes.
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "conformance/contract.hpp"
@@ -23,6 +27,9 @@ constexpr std::array<StageRow, QKCTS_STAGE_COUNT> table = {{
     {"probs", "QK-SOFTMAX"},
     {"lse", "QK-LSE"},
     {"output", "QK-OUT"},
+    {"q_proj", "QK-PROJ"},
+    {"k_proj", "QK-PROJ"},
+    {"v_norm", "QK-VNORM"},
 }};
 
 }  // namespace
@@ -52,10 +59,51 @@ bool transforms(const qkcts_norm& norm, const qkcts_norm_range& range) {
          (range.multiplier != 0 && range.multiplier != 1);
 }
 
+bool has_rounding_points(const qkcts_rounding& rounding) {
+  std::uint32_t points[sizeof rounding / sizeof(std::uint32_t)];
+  std::memcpy(points, &rounding, sizeof rounding);
+  const auto saturate = offsetof(qkcts_rounding, saturate) / sizeof(std::uint32_t);
+  for (std::size_t i = 0; i < std::size(points); ++i)
+    if (i != saturate && points[i] != 0) return true;
+  return false;
+}
+
+std::uint32_t stage_point(const qkcts_contract& terms, qkcts_stage stage) {
+  const qkcts_rounding& rounding = terms.rounding;
+  switch (stage) {
+    case QKCTS_STAGE_Q_PROJ:
+      return rounding.q.projection;
+    case QKCTS_STAGE_K_PROJ:
+      return rounding.k.projection;
+    case QKCTS_STAGE_Q_NORM:
+      return rounding.q.norm;
+    case QKCTS_STAGE_K_NORM:
+      return rounding.k.norm;
+    case QKCTS_STAGE_V_NORM:
+      return rounding.v.norm;
+    case QKCTS_STAGE_Q_ROPE:
+      return rounding.q.rope;
+    case QKCTS_STAGE_K_ROPE:
+      return rounding.k.rope;
+    case QKCTS_STAGE_SCORES:
+      return rounding.scores;
+    case QKCTS_STAGE_CAPPED:
+      return rounding.capped;
+    case QKCTS_STAGE_PROBS:
+      return rounding.probs;
+    case QKCTS_STAGE_OUTPUT:
+      return rounding.output;
+    default:
+      return 0;
+  }
+}
+
 StageSet stages_of(const qkcts_contract& terms) {
   StageSet set = bit(QKCTS_STAGE_SCORES) | bit(QKCTS_STAGE_PROBS) | bit(QKCTS_STAGE_LSE) | bit(QKCTS_STAGE_OUTPUT);
   if (transforms(terms.q_norm, terms.q_range)) set |= bit(QKCTS_STAGE_Q_NORM);
   if (transforms(terms.k_norm, terms.k_range)) set |= bit(QKCTS_STAGE_K_NORM);
+  if (transforms(terms.v_norm, terms.v_range)) set |= bit(QKCTS_STAGE_V_NORM);
+  if (terms.projection.form != QKCTS_PROJECTION_NONE) set |= bit(QKCTS_STAGE_Q_PROJ) | bit(QKCTS_STAGE_K_PROJ);
   if (terms.rope.order != QKCTS_ROPE_NONE) set |= bit(QKCTS_STAGE_Q_ROPE) | bit(QKCTS_STAGE_K_ROPE);
   if (terms.score.softcap > 0 || terms.score.bias_order != QKCTS_BIAS_NONE || terms.logits.alibi != QKCTS_ALIBI_NONE)
     set |= bit(QKCTS_STAGE_CAPPED);
@@ -65,12 +113,16 @@ StageSet stages_of(const qkcts_contract& terms) {
 
 std::vector<std::int64_t> stage_shape(qkcts_stage stage, const qkcts_shape& s) {
   switch (stage) {
+    case QKCTS_STAGE_Q_PROJ:
     case QKCTS_STAGE_Q_NORM:
     case QKCTS_STAGE_Q_ROPE:
       return {s.batch, s.q_heads, s.q_len, s.head_dim};
+    case QKCTS_STAGE_K_PROJ:
     case QKCTS_STAGE_K_NORM:
     case QKCTS_STAGE_K_ROPE:
       return {s.batch, s.kv_heads, s.k_len, s.head_dim};
+    case QKCTS_STAGE_V_NORM:
+      return {s.batch, s.kv_heads, s.k_len, s.v_head_dim};
     case QKCTS_STAGE_LSE:
       return {s.batch, s.q_heads, s.q_len};
     case QKCTS_STAGE_OUTPUT:
@@ -115,6 +167,9 @@ std::string shape_fault(const qkcts_contract& terms, const qkcts_shape& shape) {
       return fmt::format("shape: head_dim {} is odd, so it cannot be rotated in pairs", shape.head_dim);
     if (terms.rotation.scaling == QKCTS_SCALING_NTK && terms.rope.rotated == 0 && shape.head_dim == 2)
       return "shape: head_dim 2 is one pair: rope.scaling ntk has the exponent R / (R - 2)";
+    if (terms.rotation.tables == QKCTS_TABLES_PER_HEAD && shape.q_heads != shape.kv_heads)
+      return fmt::format("shape: rope.tables per_head needs q_heads {} and kv_heads {} to be equal", shape.q_heads,
+                         shape.kv_heads);
   }
   return {};
 }

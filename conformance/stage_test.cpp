@@ -27,6 +27,9 @@ TEST(Stage, ExistsOnlyWhereTheContractHasIt) {
             (Names{"q_norm", "k_norm", "q_rope", "k_rope", "scores", "probs", "lse", "output"}));
   EXPECT_EQ(names_of("clause_alibi_symmetric"),
             (Names{"q_norm", "k_norm", "scores", "capped", "probs", "lse", "output"}));
+  EXPECT_EQ(names_of("clause_projection"),
+            (Names{"q_proj", "k_proj", "q_norm", "k_norm", "q_rope", "k_rope", "scores", "probs", "lse", "output"}));
+  EXPECT_EQ(names_of("clause_v_multiplier"), (Names{"k_norm", "v_norm", "scores", "probs", "lse", "output"}));
   EXPECT_EQ(names_of("clause_mask_documents"),
             (Names{"q_norm", "k_norm", "scores", "masked", "probs", "lse", "output"}));
 }
@@ -39,10 +42,27 @@ TEST(Stage, ShapesAndRows) {
   EXPECT_EQ(stage_shape(QKCTS_STAGE_MASKED, shape), (Extents{2, 6, 5, 7}));
   EXPECT_EQ(stage_shape(QKCTS_STAGE_LSE, shape), (Extents{2, 6, 5}));
   EXPECT_EQ(stage_shape(QKCTS_STAGE_OUTPUT, shape), (Extents{2, 6, 5, 11}));
+  EXPECT_EQ(stage_shape(QKCTS_STAGE_K_PROJ, shape), (Extents{2, 3, 7, 16}));
+  EXPECT_EQ(stage_shape(QKCTS_STAGE_V_NORM, shape), (Extents{2, 3, 7, 11}));
   EXPECT_EQ(row_length(QKCTS_STAGE_OUTPUT, shape), 11);
   EXPECT_EQ(row_length(QKCTS_STAGE_LSE, shape), 1);
   EXPECT_EQ(row_count(QKCTS_STAGE_K_NORM, shape), 42);
   EXPECT_EQ(row_count(QKCTS_STAGE_LSE, shape), 60);
+}
+
+TEST(Stage, PointsAreThoseOfTheStage) {
+  const qkcts_contract eager = shipped_contract("clause_round_eager").terms;
+  EXPECT_TRUE(has_rounding_points(eager.rounding));
+  for (const qkcts_stage stage : {QKCTS_STAGE_Q_NORM, QKCTS_STAGE_K_ROPE, QKCTS_STAGE_SCORES, QKCTS_STAGE_OUTPUT})
+    EXPECT_EQ(stage_point(eager, stage), static_cast<std::uint32_t>(QKCTS_BFLOAT16)) << stage_name(stage);
+  EXPECT_EQ(stage_point(eager, QKCTS_STAGE_MASKED), 0U);
+  EXPECT_EQ(stage_point(shipped_contract("clause_round_e5m2").terms, QKCTS_STAGE_K_NORM),
+            static_cast<std::uint32_t>(QKCTS_E5M2));
+  qkcts_rounding rounding{};
+  rounding.saturate = 1;
+  EXPECT_FALSE(has_rounding_points(rounding));
+  rounding.v.reciprocal = QKCTS_BINARY16;
+  EXPECT_TRUE(has_rounding_points(rounding));
 }
 
 TEST(Stage, NamesAreUniqueAndFound) {

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define QKCTS_ADAPTER_ABI_MAJOR 1u
-#define QKCTS_ADAPTER_ABI_MINOR 1u
+#define QKCTS_ADAPTER_ABI_MINOR 2u
 
 #define QKCTS_HAS(args, field) ((args)->struct_size >= offsetof(__typeof__(*(args)), field) + sizeof((args)->field))
 
@@ -59,8 +59,8 @@ typedef struct qkcts_inputs {
   const qkcts_tensor* k_gain;
   const qkcts_tensor* q_bias; /* by qkcts_norm.bias_axes                       */
   const qkcts_tensor* k_bias;
-  const qkcts_tensor* cos;            /* [P, R/2], binary32 (binary64 if format is)    */
-  const qkcts_tensor* sin;            /* [P, R/2]                                      */
+  const qkcts_tensor* cos;            /* [P, R/2], or as qkcts_rope_tables says; binary32 (binary64 if format is) */
+  const qkcts_tensor* sin;            /* likewise                                      */
   const qkcts_tensor* q_position_ids; /* int32 [B,Lq]: row of cos and sin              */
   const qkcts_tensor* k_position_ids; /* int32 [B,Lk]                                  */
   const qkcts_tensor* scale;          /* [1] or [Hq]: QKCTS_SCALE_LEARNED_SCALAR       */
@@ -72,10 +72,22 @@ typedef struct qkcts_inputs {
   const qkcts_tensor* q_document_ids; /* int32 [B,Lq]                                  */
   const qkcts_tensor* k_document_ids; /* int32 [B,Lk]                                  */
   const qkcts_tensor* prefix_len;     /* int32 [B]                                     */
+  const qkcts_tensor* v_gain;         /* by v_norm.gain_axes. ABI 1.2 from here on     */
+  const qkcts_tensor* v_bias;         /* by v_norm.bias_axes                           */
+  const qkcts_tensor* q_x;            /* [B,Lq,Eq]: under a projection, q and k are NULL */
+  const qkcts_tensor* k_x;            /* [B,Lk,Ek]                                     */
+  const qkcts_tensor* q_weight;       /* [Eq,Hq*D]                                     */
+  const qkcts_tensor* k_weight;       /* [Ek,Hkv*D]                                    */
+  const qkcts_tensor* q_weight_bias;  /* [Hq*D]                                        */
+  const qkcts_tensor* k_weight_bias;  /* [Hkv*D]                                       */
+  const qkcts_tensor* q_x_gain;       /* [Eq] or [1]: norm before the projection       */
+  const qkcts_tensor* q_x_bias;
+  const qkcts_tensor* k_x_gain; /* [Ek] or [1]                                         */
+  const qkcts_tensor* k_x_bias;
 } qkcts_inputs;
 
 /* Stages to write, indexed by qkcts_stage; NULL: not asked for. Every element must be written.
- * Formats: q_norm .. k_rope, probs and output in the storage format; scores, capped, masked and lse in binary32
+ * Formats: q_proj .. k_rope, v_norm, probs and output in the storage format; scores, capped, masked and lse in binary32
  * (binary64 if the storage format is binary64). */
 typedef struct qkcts_outputs {
   uint32_t struct_size;
@@ -188,6 +200,11 @@ QKCTS_STATIC_ASSERT(offsetof(qkcts_contract, q_range) == 208 && offsetof(qkcts_c
                     "qkcts_contract 1.1");
 QKCTS_STATIC_ASSERT(offsetof(qkcts_inputs, alibi_slopes) == 128 && offsetof(qkcts_inputs, prefix_len) == 160,
                     "qkcts_inputs 1.1");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_contract, v_norm) == 408 && offsetof(qkcts_contract, v_range) == 456 &&
+                        offsetof(qkcts_contract, projection) == 480 && offsetof(qkcts_contract, rounding) == 584,
+                    "qkcts_contract 1.2");
+QKCTS_STATIC_ASSERT(offsetof(qkcts_inputs, v_gain) == 168 && offsetof(qkcts_inputs, k_x_bias) == 256,
+                    "qkcts_inputs 1.2");
 
 #ifdef __cplusplus
 }

@@ -15,12 +15,15 @@
 extern "C" {
 #endif
 
-/* Storage formats (IEEE 754-2019 binary formats and bfloat16). */
+/* Number formats (IEEE 754-2019 binary formats, bfloat16, and the 8-bit formats of the OCP OFP8 specification). The
+ * first four store the tensors of a case, all of them may stand at a rounding point. */
 typedef enum qkcts_format {
   QKCTS_BINARY64 = 1,
   QKCTS_BINARY32 = 2,
   QKCTS_BINARY16 = 3,
-  QKCTS_BFLOAT16 = 4
+  QKCTS_BFLOAT16 = 4,
+  QKCTS_E4M3FN = 5, /* ABI 1.2 */
+  QKCTS_E5M2 = 6
 } qkcts_format;
 
 /* Extents of one case. G = q_heads / kv_heads is an integer >= 1. */
@@ -203,6 +206,11 @@ typedef enum qkcts_rope_scaling {
   QKCTS_SCALING_PROPORTIONAL = 5 /* f_i for i < floor(factor * R/2), 0 for the others          */
 } qkcts_rope_scaling;
 
+typedef enum qkcts_rope_tables {
+  QKCTS_TABLES_SHARED = 0,  /* cos and sin are [P, R/2]: all heads turn alike                                   */
+  QKCTS_TABLES_PER_HEAD = 1 /* cos and sin are [Hq, P, R/2]: head h of q and of k turns by table h; Hq = Hkv   */
+} qkcts_rope_tables;
+
 typedef struct qkcts_rotation {
   uint32_t sense;          /* qkcts_rope_sense   */
   uint32_t layout;         /* qkcts_rope_layout, DEINTERLEAVED only beside INTERLEAVED */
@@ -214,7 +222,7 @@ typedef struct qkcts_rotation {
   double high;             /* YARN: beta_fast, LLAMA3: high_freq_factor; > low                      */
   double attention_factor; /* > 0, multiplies cos and sin; 0 means 1                                */
   uint32_t untruncated;    /* YARN: 1: the ends of the ramp are not rounded to whole indices        */
-  uint32_t reserved;
+  uint32_t tables;         /* qkcts_rope_tables (ABI 1.2)                                           */
 } qkcts_rotation;
 
 /* QK-SCALE, QK-ALIBI, QK-QTEMP (JSON score) */
@@ -231,11 +239,11 @@ typedef enum qkcts_alibi {
   QKCTS_ALIBI_LAST_KEY = 3   /* m[h] * (j - (Lk-1)) */
 } qkcts_alibi;
 
-/* QK-QTEMP: the scores of a query at position id p are multiplied by 1 + alpha * ln(1 + floor((p + shift) / period)).
- */
+/* QK-QTEMP: the scores of a query at position id p are multiplied by a factor. */
 typedef enum qkcts_query_temperature {
   QKCTS_QUERY_TEMPERATURE_NONE = 0,
-  QKCTS_QUERY_TEMPERATURE_LOG = 1
+  QKCTS_QUERY_TEMPERATURE_LOG = 1,      /* 1 + alpha * ln(1 + floor((p + shift) / period))          */
+  QKCTS_QUERY_TEMPERATURE_LOG_RATIO = 2 /* 1 + alpha * ln(max((p + shift) / period, 1)) (ABI 1.2)   */
 } qkcts_query_temperature;
 
 typedef struct qkcts_logits {
@@ -288,6 +296,45 @@ typedef struct qkcts_heads {
   uint32_t reserved;
 } qkcts_heads;
 
+/* Below: clauses of ABI 1.2, again at zero what was said before. */
+
+/* QK-PROJ (JSON projection): q = norm(x) W + b for inputs x, W and b in place of an input q, and k likewise. */
+typedef enum qkcts_projection_form {
+  QKCTS_PROJECTION_NONE = 0,  /* q and k are inputs                                                      */
+  QKCTS_PROJECTION_LINEAR = 1 /* q_x [B,Lq,Eq], q_weight [Eq, Hq*D]; k_x [B,Lk,Ek], k_weight [Ek, Hkv*D] */
+} qkcts_projection_form;
+
+typedef struct qkcts_projection {
+  uint32_t form;      /* qkcts_projection_form */
+  uint32_t bias;      /* 1: + q_weight_bias [Hq*D], + k_weight_bias [Hkv*D]                                     */
+  qkcts_norm q_input; /* JSON q_input_norm: norm of each row of q_x over its E entries; axis is ignored, gain   */
+  qkcts_norm k_input; /* and bias are FULL_WIDTH [E] or SCALAR; tensors q_x_gain, q_x_bias, k_x_gain, k_x_bias  */
+} qkcts_projection;
+
+/* QK-ROUND (JSON rounding): points where a value is rounded (roundTiesToEven) to a format before it is used. Each
+ * member is a qkcts_format; 0: not rounded. In JSON the members of q are q_projection, q_norm_root, q_norm_reciprocal,
+ * q_norm_unit, q_norm, q_rope_product and q_rope; those of k and v likewise. */
+typedef struct qkcts_vector_rounding {
+  uint32_t projection;   /* after the projection and its bias (not of v)                                  */
+  uint32_t root;         /* the root d of the norm                                                        */
+  uint32_t reciprocal;   /* 1/d; the centred entry is multiplied by it                                     */
+  uint32_t unit;         /* the entry after the division, before the gain                                 */
+  uint32_t norm;         /* the stage q_norm: after gain, bias, multiplier and clamps                     */
+  uint32_t rope_product; /* each of the four products of a rotation                                       */
+  uint32_t rope;         /* rotated lanes after the sum                                                   */
+  uint32_t reserved;
+} qkcts_vector_rounding;
+
+typedef struct qkcts_rounding {
+  qkcts_vector_rounding q, k, v; /* of v: root, reciprocal, unit, norm                                       */
+  uint32_t scaled_q;             /* q after norm and rotation times everything that multiplies the scores     */
+  uint32_t scores;               /* the stage scores                                                          */
+  uint32_t capped;               /* the stage capped                                                          */
+  uint32_t probs;                /* the stage probs; the row sum is that of the unrounded weights             */
+  uint32_t output;               /* the stage output                                                          */
+  uint32_t saturate;             /* 1: what would overflow at a point becomes the largest finite number       */
+} qkcts_rounding;
+
 typedef struct qkcts_contract {
   uint32_t struct_size; /* bytes of this struct known to the writer */
   uint32_t version;     /* QKCTS_CONTRACT_VERSION                   */
@@ -303,23 +350,31 @@ typedef struct qkcts_contract {
   qkcts_softmax softmax;
   qkcts_regions regions;
   qkcts_heads heads;
+  qkcts_norm v_norm; /* ABI 1.2 from here on: QK-VNORM, over the Dv lanes of a value (full_width: Hkv*Dv) */
+  qkcts_norm_range v_range;
+  qkcts_projection projection;
+  qkcts_rounding rounding;
 } qkcts_contract;
 
 #define QKCTS_CONTRACT_VERSION 1u
 
-/* Stages that may be observed, in order of evaluation (QK-STAGE). Bit i of a stage set is stage i. */
+/* Stages that may be observed (QK-STAGE). Bit i of a stage set is stage i. Those of ABI 1.2 have the last numbers; the
+ * projections are evaluated first, v_norm beside the norms. */
 typedef enum qkcts_stage {
-  QKCTS_STAGE_Q_NORM = 0, /* [B,Hq,Lq,D]   */
-  QKCTS_STAGE_K_NORM = 1, /* [B,Hkv,Lk,D]  */
-  QKCTS_STAGE_Q_ROPE = 2, /* [B,Hq,Lq,D]   */
-  QKCTS_STAGE_K_ROPE = 3, /* [B,Hkv,Lk,D]  */
-  QKCTS_STAGE_SCORES = 4, /* [B,Hq,Lq,Lk]  */
-  QKCTS_STAGE_CAPPED = 5, /* [B,Hq,Lq,Lk]  after bias and soft-cap, in the contract's order */
-  QKCTS_STAGE_MASKED = 6, /* [B,Hq,Lq,Lk]  -inf at hidden keys */
-  QKCTS_STAGE_PROBS = 7,  /* [B,Hq,Lq,Lk]  */
-  QKCTS_STAGE_LSE = 8,    /* [B,Hq,Lq]     natural logarithm, or as qkcts_softmax says */
-  QKCTS_STAGE_OUTPUT = 9, /* [B,Hq,Lq,Dv]  */
-  QKCTS_STAGE_COUNT = 10
+  QKCTS_STAGE_Q_NORM = 0,  /* [B,Hq,Lq,D]   */
+  QKCTS_STAGE_K_NORM = 1,  /* [B,Hkv,Lk,D]  */
+  QKCTS_STAGE_Q_ROPE = 2,  /* [B,Hq,Lq,D]   */
+  QKCTS_STAGE_K_ROPE = 3,  /* [B,Hkv,Lk,D]  */
+  QKCTS_STAGE_SCORES = 4,  /* [B,Hq,Lq,Lk]  */
+  QKCTS_STAGE_CAPPED = 5,  /* [B,Hq,Lq,Lk]  after bias and soft-cap, in the contract's order */
+  QKCTS_STAGE_MASKED = 6,  /* [B,Hq,Lq,Lk]  -inf at hidden keys */
+  QKCTS_STAGE_PROBS = 7,   /* [B,Hq,Lq,Lk]  */
+  QKCTS_STAGE_LSE = 8,     /* [B,Hq,Lq]     natural logarithm, or as qkcts_softmax says */
+  QKCTS_STAGE_OUTPUT = 9,  /* [B,Hq,Lq,Dv]  */
+  QKCTS_STAGE_Q_PROJ = 10, /* [B,Hq,Lq,D]  ABI 1.2 */
+  QKCTS_STAGE_K_PROJ = 11, /* [B,Hkv,Lk,D]  */
+  QKCTS_STAGE_V_NORM = 12, /* [B,Hkv,Lk,Dv] */
+  QKCTS_STAGE_COUNT = 13
 } qkcts_stage;
 
 #ifdef __cplusplus
