@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/case_values.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "conformance/seen_keys.hpp"
@@ -45,10 +46,6 @@ std::int64_t SideValues::row_of(std::int64_t group, std::int64_t member) const {
   return (group / length * heads + member) * length + group % length;
 }
 
-std::span<const double> SideValues::row(std::int64_t row) const {
-  return std::span(x).subspan(static_cast<std::size_t>(row * head_dim), static_cast<std::size_t>(head_dim));
-}
-
 double SideValues::parameter(const std::vector<double>& values, std::uint32_t axes, std::int64_t head,
                              std::int64_t lane, std::int64_t head_dim) {
   switch (axes) {
@@ -66,27 +63,37 @@ double SideValues::parameter(const std::vector<double>& values, std::uint32_t ax
 CaseValues::CaseValues(const Case& c)
     : input(c), terms(c.contract.terms), shape(c.shape), stages(stages_of(c.contract.terms)) {
   const CaseInputs& inputs = c.inputs;
-  q = {terms.q_norm,
-       terms.q_range,
-       shape.batch,
-       shape.q_heads,
-       shape.q_len,
-       shape.head_dim,
-       values_of(inputs, Input::q),
-       values_of(inputs, Input::q_gain),
-       values_of(inputs, Input::q_bias),
-       positions_of(inputs, Input::q_position_ids)};
-  k = {terms.k_norm,
-       terms.k_range,
-       shape.batch,
-       shape.kv_heads,
-       shape.k_len,
-       shape.head_dim,
-       values_of(inputs, Input::k),
-       values_of(inputs, Input::k_gain),
-       values_of(inputs, Input::k_bias),
-       positions_of(inputs, Input::k_position_ids)};
-  v = values_of(inputs, Input::v);
+  const auto side = [&](const qkcts_norm& norm, const qkcts_norm_range& range, std::int64_t heads, std::int64_t length,
+                        std::int64_t width, Input x, Input gain, Input bias) {
+    SideValues made;
+    made.norm = norm;
+    made.range = range;
+    made.batch = shape.batch;
+    made.heads = heads;
+    made.length = length;
+    made.head_dim = width;
+    made.x = values_of(inputs, x);
+    made.gain = values_of(inputs, gain);
+    made.bias = values_of(inputs, bias);
+    return made;
+  };
+  q = side(terms.q_norm, terms.q_range, shape.q_heads, shape.q_len, shape.head_dim, Input::q, Input::q_gain,
+           Input::q_bias);
+  k = side(terms.k_norm, terms.k_range, shape.kv_heads, shape.k_len, shape.head_dim, Input::k, Input::k_gain,
+           Input::k_bias);
+  v = side(terms.v_norm, terms.v_range, shape.kv_heads, shape.k_len, shape.v_head_dim, Input::v, Input::v_gain,
+           Input::v_bias);
+  q.position = positions_of(inputs, Input::q_position_ids);
+  k.position = positions_of(inputs, Input::k_position_ids);
+  q.rope_order = k.rope_order = terms.rope.order;
+  if (terms.projection.form != QKCTS_PROJECTION_NONE) {
+    q_projection_ = {side(terms.projection.q_input, {}, 1, shape.q_len, inputs.at(Input::q_x).shape.back(), Input::q_x,
+                          Input::q_x_gain, Input::q_x_bias),
+                     values_of(inputs, Input::q_weight), values_of(inputs, Input::q_weight_bias)};
+    k_projection_ = {side(terms.projection.k_input, {}, 1, shape.k_len, inputs.at(Input::k_x).shape.back(), Input::k_x,
+                          Input::k_x_gain, Input::k_x_bias),
+                     values_of(inputs, Input::k_weight), values_of(inputs, Input::k_weight_bias)};
+  }
   cos = values_of(inputs, Input::cos);
   sin = values_of(inputs, Input::sin);
   if (terms.rope.order != QKCTS_ROPE_NONE && terms.rotation.angles == QKCTS_ANGLES_COMPUTED)
@@ -107,11 +114,26 @@ CaseValues::CaseValues(const Case& c)
   }
 }
 
-std::int64_t CaseValues::query_periods(std::int64_t b, std::int64_t qq) const {
+const Projection* CaseValues::projection(Side which) const {
+  if (which == Side::value) return nullptr;
+  const std::optional<Projection>& projection = which == Side::query ? q_projection_ : k_projection_;
+  return projection ? &*projection : nullptr;
+}
+
+std::size_t CaseValues::table_entry(std::int64_t head, std::uint32_t position) const {
+  const Tensor& table = input.inputs.at(Input::cos);
+  const std::int64_t plane = table.shape.size() == 3 ? head * table.shape[1] : 0;
+  return static_cast<std::size_t>((plane + static_cast<std::int64_t>(position)) * table.shape.back());
+}
+
+QueryRatio CaseValues::query_ratio(std::int64_t b, std::int64_t qq) const {
   const qkcts_logits& logits = terms.logits;
-  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE) return 0;
-  const std::int64_t position = q.position[static_cast<std::size_t>(b * shape.q_len + qq)];
-  return (position + static_cast<std::int64_t>(logits.query_shift)) / static_cast<std::int64_t>(logits.query_period);
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE) return {};
+  const auto period = static_cast<std::int64_t>(logits.query_period);
+  const std::int64_t shifted = static_cast<std::int64_t>(q.position[static_cast<std::size_t>(b * shape.q_len + qq)]) +
+                               static_cast<std::int64_t>(logits.query_shift);
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG) return {1 + shifted / period, 1};
+  return {std::max(shifted, period), period};
 }
 
 LinearBias CaseValues::linear_bias(std::int64_t b, std::int64_t h, std::int64_t qq, std::int64_t kk) const {

@@ -2,18 +2,9 @@
 #include "reference/exact_cases.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <span>
 
 namespace qkcts {
-namespace {
-
-Rational dot(const std::vector<Rational>& x, const std::vector<Rational>& y) {
-  Rational sum(0);
-  for (std::size_t i = 0; i < x.size() && i < y.size(); ++i) sum += x[i] * y[i];
-  return sum;
-}
-
-}  // namespace
 
 Standing standing(int sign_of_difference) {
   if (sign_of_difference == 0) return Standing::equal;
@@ -21,12 +12,13 @@ Standing standing(int sign_of_difference) {
 }
 
 // 1 / T, and scale as (rational factor) * sqrt(radicand). Transcendental by Lindemann: exp(r) for a rational r that is
-// not 0, and 1 + alpha ln n for a whole n > 1 and alpha > 0. (Of their product it is a conjecture.)
+// not 0, and 1 + alpha ln r for a rational r > 1 and alpha > 0. (Of their product it is a conjecture.)
 ExactCases::Factor ExactCases::factor(const RowPlace& place) const {
+  if (!values_.q.given.scaled.empty() || !values_.given.scores.empty()) return {RootSum(Rational(1)), false};
   const qkcts_score& score = values_.terms.score;
   const qkcts_logits& logits = values_.terms.logits;
   Factor result;
-  result.has_transcendental = logits.query_alpha > 0 && values_.query_periods(place.b, place.qq) > 0;
+  result.has_transcendental = logits.query_alpha > 0 && !values_.query_ratio(place.b, place.qq).is_one();
   const Rational inverse_temperature = score.temperature == 0 ? Rational(1) : Rational(1) / Rational(score.temperature);
   const auto inverse_root = [&](const Rational& n) { return RootSum::square_root(n) * (inverse_temperature / n); };
   switch (score.scale_form) {
@@ -49,35 +41,30 @@ ExactCases::Factor ExactCases::factor(const RowPlace& place) const {
   return result;
 }
 
-const ExactVector& ExactCases::operand(Side side, std::int64_t row) {
-  std::map<std::int64_t, ExactVector>& cache = operands_[static_cast<int>(side)];
-  const auto found = cache.find(row);
-  if (found != cache.end()) return found->second;
-  return cache.emplace(row, exact_vector(values_, side, row, Upto::last)).first->second;
+const ExactVector& ExactCases::vector(Side side, std::int64_t row, Upto upto) {
+  auto& made = vectors_[static_cast<int>(side)];
+  const auto found = made.find({row, upto});
+  if (found != made.end()) return found->second;
+  return made.emplace(std::pair(row, upto), exact_vector(values_, side, row, upto)).first->second;
 }
 
-// z - t = numerator / divisor + (offset - t), a RootSum. An open lane is a cos(w) + b sin(w) (over a divisor, plus an
-// offset) with algebraic a, b, w, not both of a and b and not w being 0: transcendental by Lindemann-Weierstrass, so
-// refinement ends. (Where pi or logarithms enter the frequencies, that is a conjecture.)
+// z - t is a RootSum. An open lane is a cos(w) + b sin(w) (over a divisor, plus an offset) with algebraic a, b, w, not
+// both of a and b and not w being 0: transcendental by Lindemann-Weierstrass, so refinement ends. (Where pi or
+// logarithms enter the frequencies, that is a conjecture.)
 Standing ExactCases::group_entry(Side side, qkcts_stage stage, std::int64_t row, std::int64_t lane, const Rational& t) {
-  const bool is_norm = stage == QKCTS_STAGE_Q_NORM || stage == QKCTS_STAGE_K_NORM;
-  const bool norm_last = values_.terms.rope.order != QKCTS_NORM_THEN_ROPE;
-  ExactVector made;
-  const ExactVector* x = nullptr;
-  if (is_norm == norm_last) {
-    x = &operand(side, row);
-  } else {
-    made = exact_vector(values_, side, row, is_norm ? Upto::norm : Upto::rotation_before_norm);
-    x = &made;
-  }
+  const std::uint32_t order = values_.side(side).rope_order;
+  Upto upto = Upto::projection;
+  if (stage == norm_stage(side)) upto = order == QKCTS_NORM_THEN_ROPE ? Upto::norm : Upto::last;
+  if (stage == rope_stage(side)) upto = order == QKCTS_NORM_THEN_ROPE ? Upto::last : Upto::rotation_before_norm;
+  const ExactVector& x = vector(side, row, upto);
   const auto i = static_cast<std::size_t>(lane);
-  return x->is_open(i) ? Standing::unknown : standing((x->entry(i) - RootSum(t)).sign());
+  return x.is_open(i) ? Standing::unknown : standing((x.entry(i) - RootSum(t)).sign());
 }
 
-// <N/d + B, M/e + C> = <N,M>/(d e) + <N,C>/d + <B,M>/e + <B,C>. Open lanes drop out where the other vector is 0, and
-// turn back where both vectors turned by the same angles. Elsewhere the product is a non-trivial sum of cosines and
-// sines of algebraic numbers, and transcendental.
+// Open lanes drop out where the other vector is 0, and turn back where both vectors turned by the same angles.
+// Elsewhere the product is a non-trivial sum of cosines and sines of algebraic numbers, and transcendental.
 std::optional<RootSum> ExactCases::product(const RowPlace& place, std::int64_t key) {
+  if (!values_.given.scores.empty()) return RootSum(Rational(values_.given.scores[static_cast<std::size_t>(key)]));
   const qkcts_shape& shape = values_.shape;
   const std::int64_t q_row = (place.b * shape.q_heads + place.h) * shape.q_len + place.qq;
   const std::int64_t k_row = values_.k_row(place.b, place.h, key);
@@ -85,11 +72,20 @@ std::optional<RootSum> ExactCases::product(const RowPlace& place, std::int64_t k
   const ExactVector& k = operand(Side::key, k_row);
   if (values_.frequencies) {
     const bool turn_back = q.rigid && k.rigid && values_.q.position_of(q_row) == values_.k.position_of(k_row);
-    for (std::size_t i = 0; i < q.numerator.size() && !turn_back; ++i)
+    for (std::size_t i = 0; i < q.size() && !turn_back; ++i)
       if ((q.is_open(i) && (k.is_open(i) || !k.is_zero(i))) || (k.is_open(i) && !q.is_zero(i))) return std::nullopt;
   }
-  return q.inverse * k.inverse * dot(q.numerator, k.numerator) + q.inverse * dot(q.numerator, k.offset) +
-         k.inverse * dot(q.offset, k.numerator) + RootSum(dot(q.offset, k.offset));
+  return dot(q, k);
+}
+
+Standing ExactCases::scaled_q(const RowPlace& place, std::int64_t lane, const Rational& t) {
+  const ExactVector& q =
+      operand(Side::query, (place.b * values_.shape.q_heads + place.h) * values_.shape.q_len + place.qq);
+  if (q.is_open(static_cast<std::size_t>(lane))) return Standing::unknown;
+  const Factor multiplier = factor(place);
+  const RootSum z = multiplier.algebraic * q.entry(static_cast<std::size_t>(lane));
+  if (!multiplier.has_transcendental) return standing(z, t);
+  return z.sign() == 0 ? standing(-t.sign()) : Standing::unknown;
 }
 
 ExactCases::Score ExactCases::seen(const RowPlace& place, std::int64_t key) {
@@ -97,6 +93,11 @@ ExactCases::Score ExactCases::seen(const RowPlace& place, std::int64_t key) {
   if (key < 0) {
     result.product.emplace();
     result.outer = Rational(values_.sink(place.h));
+    return result;
+  }
+  if (!values_.given.capped.empty()) {
+    result.product.emplace();
+    result.outer = Rational(values_.given.capped[static_cast<std::size_t>(key)]);
     return result;
   }
   if (const std::optional<RootSum> plain = product(place, key)) result.product = factor(place).algebraic * *plain;
@@ -150,12 +151,14 @@ bool ExactCases::same_input(const RowPlace& place, std::int64_t key, std::int64_
   const SideValues& k = values_.k;
   const std::int64_t x_row = values_.k_row(place.b, place.h, key);
   const std::int64_t y_row = values_.k_row(place.b, place.h, other);
-  if (values_.terms.rope.order != QKCTS_ROPE_NONE && k.position_of(x_row) != k.position_of(y_row)) return false;
-  for (std::int64_t member = 0; member < k.heads_in_group(); ++member) {
-    const auto x = k.row(k.row_of(k.group_of(x_row), member));
-    const auto y = k.row(k.row_of(k.group_of(y_row), member));
-    if (!std::equal(x.begin(), x.end(), y.begin())) return false;
-  }
+  if (k.rope_order != QKCTS_ROPE_NONE && k.position_of(x_row) != k.position_of(y_row)) return false;
+  const auto same = [](std::span<const double> x, std::span<const double> y) {
+    return std::equal(x.begin(), x.end(), y.begin());
+  };
+  if (const Projection* projection = values_.projection(Side::key))
+    return same(projection->source.row(k.token_of(x_row)), projection->source.row(k.token_of(y_row)));
+  for (std::int64_t member = 0; member < k.heads_in_group(); ++member)
+    if (!same(k.row(k.row_of(k.group_of(x_row), member)), k.row(k.row_of(k.group_of(y_row), member)))) return false;
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "reference/case_values.hpp"
 #include "reference/exact_vector.hpp"
@@ -17,13 +18,22 @@ namespace qkcts {
 enum class Standing : std::uint8_t { below, equal, above, unknown };
 
 Standing standing(int sign_of_difference);
+inline Standing standing(const std::optional<RootSum>& z, const Rational& t) {  // nothing: unknown
+  return z ? standing((*z - RootSum(t)).sign()) : Standing::unknown;
+}
 
 class ExactCases {
  public:
   explicit ExactCases(const CaseValues& values) : values_(values) {}
 
-  // Norm and rope stages. Throws InputError if the root is exactly 0 (0/0: a zero vector under eps = 0).
+  // Stages of q, k and v. Throws InputError if the root is exactly 0 (0/0: a zero vector under eps = 0).
   Standing group_entry(Side side, qkcts_stage stage, std::int64_t row, std::int64_t lane, const Rational& t);
+
+  // A row of q, k or v as it is used, after all that the contract does to it.
+  const ExactVector& operand(Side side, std::int64_t row) { return vector(side, row, Upto::last); }
+
+  // q after its last stage times everything that multiplies the scores of the row.
+  Standing scaled_q(const RowPlace& place, std::int64_t lane, const Rational& t);
 
   // Stages scores, capped and masked at a key with a finite bias.
   Standing score(qkcts_stage stage, const RowPlace& place, std::int64_t key, const Rational& t);
@@ -44,14 +54,14 @@ class ExactCases {
     Rational inner, outer;
   };
 
+  const ExactVector& vector(Side side, std::int64_t row, Upto upto);
   Factor factor(const RowPlace& place) const;
-  const ExactVector& operand(Side side, std::int64_t row);
   std::optional<RootSum> product(const RowPlace& place, std::int64_t key);  // <q^, k^>
   Score seen(const RowPlace& place, std::int64_t key);
   bool same_input(const RowPlace& place, std::int64_t key, std::int64_t other) const;
 
   const CaseValues& values_;
-  std::map<std::int64_t, ExactVector> operands_[2];
+  std::map<std::pair<std::int64_t, Upto>, ExactVector> vectors_[3];
 };
 
 }  // namespace qkcts

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "reference/linear_roots.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -61,24 +63,87 @@ Standing ExactSoftmax::weighted_sum(const TermGroups& groups, const std::vector<
 }
 
 // o - t = sum_j w_j (v_j - t) / sum_j w_j over the terms, with v = 0 at a sink of either form.
-Standing ExactSoftmax::output(const RowPlace& place, const TermGroups& groups, std::int64_t d,
-                              const Rational& t) const {
-  const qkcts_shape& shape = values_.shape;
-  const std::int64_t plane = (place.b * shape.kv_heads + values_.kv_head(place.h)) * shape.k_len;
+Standing ExactSoftmax::output(const RowPlace& place, const TermGroups& groups, std::int64_t d, const Rational& t) {
+  if (!values_.given.probs.empty()) return output_of_given(place, groups, d, t);
+  if (values_.v.transforms()) return algebraic_output(place, groups, d, t);
   std::vector<Rational> excess;
   for (std::size_t i = 0; i < groups.group.size(); ++i) {
     const std::int64_t key = key_of(place, i);
-    const std::int64_t entry = (plane + key) * shape.v_head_dim + d;
-    excess.push_back((key < 0 ? Rational(0) : Rational(values_.v[static_cast<std::size_t>(entry)])) - t);
+    const Rational v(key < 0 ? 0.0 : values_.v.row(values_.k_row(place.b, place.h, key))[static_cast<std::size_t>(d)]);
+    excess.push_back(v - t);
   }
   return weighted_sum(groups, excess);
 }
 
-// p_j - t = sum_k w_k ([k = j] - t) / sum_k w_k. In base e it is rational only as 1/n, which is representable or no
-// midpoint, so the rule is needed in base two alone.
+// From probabilities p~ at a point of their own: A = sum p~_j v_j, and under a post-scale sink
+// o - t = (S (A - t) - e^z t) / (S + e^z) with S = sum e^(x_j), which the groups decide as above. An algebraic A is
+// compared with t alone, and with the sink refused.
+Standing ExactSoftmax::output_of_given(const RowPlace& place, const TermGroups& groups, std::int64_t d,
+                                       const Rational& t) {
+  const bool is_rational = !values_.v.transforms() || !values_.v.given.normed.empty();
+  const bool scales = values_.terms.softmax.sink == QKCTS_SINK_POST_SCALE;
+  LinearRoots sum;
+  Rational total(-t);
+  for (std::size_t j = 0; j < place.visible.size(); ++j) {
+    const Rational p(values_.given.probs[j]);
+    const RootSum v = value(place, place.visible[j], d);
+    if (is_rational) total += p * v.rational().value();
+    if (!is_rational && !sum.add(v, p)) return Standing::unknown;
+  }
+  if (!is_rational) {
+    sum.add(Rational(-t), Rational(1));
+    return sum.is_zero() && !scales ? Standing::equal : Standing::unknown;
+  }
+  if (!scales) return standing(total.sign());
+  std::vector<Rational> excess(place.visible.size(), total);
+  excess.push_back(Rational(-t));
+  return weighted_sum(groups, excess);
+}
+
+// v^ of a key.
+RootSum ExactSoftmax::value(const RowPlace& place, std::int64_t key, std::int64_t d) {
+  const std::int64_t row = values_.k_row(place.b, place.h, key);
+  if (!values_.v.transforms()) return RootSum(Rational(values_.v.row(row)[static_cast<std::size_t>(d)]));
+  return scores_.operand(Side::value, row).entry(static_cast<std::size_t>(d));
+}
+
+// The same where the v_j are algebraic. It is 0 if it is 0 over every group, which square roots decide. Only then?
+//  - base e, algebraic scores: yes, by Lindemann-Weierstrass as above, whose coefficients may be algebraic.
+//  - base two: no. 2^(1/2) is algebraic, so roots in v may cancel against weights of another group; such a case is
+//    refused.
+// One visible key alone is v^ itself, and is compared.
+Standing ExactSoftmax::algebraic_output(const RowPlace& place, const TermGroups& groups, std::int64_t d,
+                                        const Rational& t) {
+  if (groups.group.size() == 1) return standing(value(place, place.visible[0], d), t);
+  std::vector<LinearRoots> sums(groups.first.size());
+  for (std::size_t i = 0; i < groups.group.size(); ++i) {
+    LinearRoots& sum = sums[groups.group[i]];
+    sum.add(Rational(-t) * groups.weight[i], Rational(1));
+    const std::int64_t key = key_of(place, i);
+    if (key >= 0 && !sum.add(value(place, key, d), groups.weight[i])) return Standing::unknown;
+  }
+  for (const LinearRoots& sum : sums)
+    if (!sum.is_zero()) return Standing::unknown;
+  return Standing::equal;
+}
+
+// Algebraic: where it is not t, refinement ends. (At a point `probs` the weights are RN(1/Lk) in place of 1/Lk.)
+Standing ExactSoftmax::mean(const RowPlace& place, std::int64_t d, const Rational& t) {
+  const Rational weight =
+      values_.given_uniform ? Rational(*values_.given_uniform) : Rational(1) / Rational(values_.shape.k_len);
+  LinearRoots sum;
+  for (std::int64_t key = 0; key < values_.shape.k_len; ++key) {
+    const ExactVector& v = scores_.operand(Side::value, values_.k_row(place.b, place.h, key));
+    if (!sum.add(v.entry(static_cast<std::size_t>(d)), weight)) return Standing::unknown;
+  }
+  sum.add(Rational(-t), Rational(1));
+  return sum.is_zero() ? Standing::equal : Standing::unknown;
+}
+
+// p_j - t = sum_k w_k ([k = j] - t) / sum_k w_k. In base e it is rational only as 1/n, which is representable or, below
+// the smallest number of a narrow format, a midpoint.
 Standing ExactSoftmax::probability(const RowPlace& place, const TermGroups& groups, std::size_t term,
                                    const Rational& t) const {
-  if (values_.terms.softmax.base == QKCTS_BASE_E) return Standing::unknown;
   const std::size_t terms = place.visible.size() + (has_column() ? 1 : 0);
   std::vector<Rational> excess(terms, Rational(-t));
   excess[term] += Rational(1);
@@ -130,7 +195,7 @@ const Rational& ExactSoftmax::column_mean(std::int64_t b, std::int64_t kv_head, 
   if (is_new) {
     Rational sum(0);
     for (std::int64_t key = 0; key < shape.k_len; ++key) {
-      const double entry = values_.v[static_cast<std::size_t>((plane * shape.k_len + key) * shape.v_head_dim + d)];
+      const double entry = values_.v.row(plane * shape.k_len + key)[static_cast<std::size_t>(d)];
       if (!std::isfinite(entry))
         throw InputError(fmt::format("case {}: mask.empty_row uniform takes the mean of all v, but v of key {} is {}",
                                      values_.input.slug, key, entry));

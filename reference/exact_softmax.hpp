@@ -39,15 +39,20 @@ class ExactSoftmax {
   Standing lse(const RowPlace& place, std::uint32_t largest, const TermGroups& groups, const TermDistances& distances,
                const Rational& t);
   Standing probability(const RowPlace& place, const TermGroups& groups, std::size_t term, const Rational& t) const;
-  Standing output(const RowPlace& place, const TermGroups& groups, std::int64_t d, const Rational& t) const;
+  Standing output(const RowPlace& place, const TermGroups& groups, std::int64_t d, const Rational& t);
 
-  // Mean of column d of v over all keys: output of an empty row under `uniform`. InputError if v is not finite there.
+  // Output of an empty row under `uniform`, the mean of column d of v over all keys: as a number where v is an input,
+  // and compared with t where v has a norm, a clamp or a multiplier. InputError if v is not finite there.
   const Rational& column_mean(std::int64_t b, std::int64_t kv_head, std::int64_t d);
+  Standing mean(const RowPlace& place, std::int64_t d, const Rational& t);
 
  private:
   std::int64_t key_of(const RowPlace& place, std::size_t term) const;
   bool has_column() const { return values_.terms.softmax.sink == QKCTS_SINK_COLUMN; }
   Standing weighted_sum(const TermGroups& groups, const std::vector<Rational>& excess) const;
+  Standing algebraic_output(const RowPlace& place, const TermGroups& groups, std::int64_t d, const Rational& t);
+  Standing output_of_given(const RowPlace& place, const TermGroups& groups, std::int64_t d, const Rational& t);
+  RootSum value(const RowPlace& place, std::int64_t key, std::int64_t d);
 
   const CaseValues& values_;
   ExactCases& scores_;

@@ -22,21 +22,30 @@ bool covers(const qkcts_norm_range& range) {
 
 bool covers(const CaseValues& values) {
   const qkcts_contract& terms = values.terms;
-  const bool clauses = covers(terms.q_range) && covers(terms.k_range) && !values.frequencies &&
+  const bool clauses = covers(terms.q_range) && covers(terms.k_range) && covers(terms.v_range) && !values.frequencies &&
                        terms.logits.scale_exp_cap == 0 && terms.logits.alibi == QKCTS_ALIBI_NONE &&
                        terms.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE &&
                        terms.softmax.sink == QKCTS_SINK_NONE && terms.softmax.base == QKCTS_BASE_E &&
-                       terms.softmax.lse_base == QKCTS_BASE_E && terms.softmax.hidden_values == QKCTS_HIDDEN_FINITE;
+                       terms.softmax.lse_base == QKCTS_BASE_E && terms.softmax.hidden_values == QKCTS_HIDDEN_FINITE &&
+                       !has_rounding_points(terms.rounding);
   if (!clauses) return false;
   std::vector<double> scalars = {terms.score.scale_value, terms.score.temperature, terms.score.softcap};
   if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR)
     for (std::int64_t h = 0; h < values.shape.q_heads; ++h) scalars.push_back(values.learned_scale(h));
   if (!is_moderate(scalars)) return false;
   if (values.input.inputs.format != Format::binary64) return true;  // all their numbers are moderate
-  const std::vector<double>* const tensors[] = {&values.q.x, &values.q.gain, &values.q.bias,
-                                                &values.k.x, &values.k.gain, &values.k.bias,
-                                                &values.v,   &values.cos,    &values.sin};
-  return std::all_of(std::begin(tensors), std::end(tensors), [](const auto* tensor) { return is_moderate(*tensor); });
+  std::vector<const std::vector<double>*> tensors = {&values.cos, &values.sin};
+  const auto add = [&tensors](const SideValues& side) {
+    tensors.insert(tensors.end(), {&side.x, &side.gain, &side.bias});
+  };
+  for (const Side which : all_sides) {
+    add(values.side(which));
+    const Projection* projection = values.projection(which);
+    if (projection == nullptr) continue;
+    add(projection->source);
+    tensors.insert(tensors.end(), {&projection->weight, &projection->bias});
+  }
+  return std::all_of(tensors.begin(), tensors.end(), [](const auto* tensor) { return is_moderate(*tensor); });
 }
 
 class DoubleWordTier : public FastTier {
@@ -49,15 +58,17 @@ class DoubleWordTier : public FastTier {
         recorder_(values, result, kernels),
         q_(values, Side::query, kernels),
         k_(values, Side::key, kernels),
-        attention_(values, rows, q_, k_, kernels) {}
+        v_(values.v.transforms() ? std::make_unique<FastOperands>(values, Side::value, kernels) : nullptr),
+        attention_(values, rows, q_, k_, v_.get(), kernels) {}
 
   std::optional<Open> settle_group(Side which, std::int64_t group) override {
     const SideValues& side = values_.side(which);
-    if (!(which == Side::query ? q_ : k_).make(group, stages_)) return std::nullopt;
-    const bool is_query = which == Side::query;
+    FastOperands& operands = which == Side::query ? q_ : which == Side::key ? k_ : *v_;
+    if (!operands.make(group, stages_)) return std::nullopt;
     Open open;
-    record_group(is_query ? QKCTS_STAGE_Q_NORM : QKCTS_STAGE_K_NORM, side, group, stages_.normed, open);
-    record_group(is_query ? QKCTS_STAGE_Q_ROPE : QKCTS_STAGE_K_ROPE, side, group, stages_.roped, open);
+    record_group(proj_stage(which), side, group, stages_.projected, open);
+    record_group(norm_stage(which), side, group, stages_.normed, open);
+    record_group(rope_stage(which), side, group, stages_.roped, open);
     return open;
   }
 
@@ -67,6 +78,7 @@ class DoubleWordTier : public FastTier {
     if (!is_complete_) {
       q_.complete();
       k_.complete();
+      if (v_) v_->complete();
       is_complete_ = true;
     }
     const RowPlace& place = rows_[row];
@@ -83,7 +95,11 @@ class DoubleWordTier : public FastTier {
       seen = &capped_;
       record_capped(place, r, open);
     }
-    if (place.visible.empty()) return open;
+    if (place.visible.empty()) {
+      for (std::int64_t d = 0; d < values_.shape.v_head_dim && values_.means_normed_values(); ++d)
+        open.push_back({QKCTS_STAGE_OUTPUT, r, d});
+      return open;
+    }
     if (fixes_hidden_keys(row) && place.visible.size() < keys) {
       recorder_.fix_all_but(QKCTS_STAGE_MASKED, r, place.visible, -HUGE_VAL, ElementRule::hidden);
       recorder_.fix_all_but(QKCTS_STAGE_PROBS, r, place.visible, 0, ElementRule::exact_clause);
@@ -103,7 +119,7 @@ class DoubleWordTier : public FastTier {
 
  private:
   void record_group(qkcts_stage stage, const SideValues& side, std::int64_t group, const WordArray& words, Open& open) {
-    if (!values_.exists(stage)) return;
+    if (stage == QKCTS_STAGE_COUNT || !values_.exists(stage)) return;
     const auto width = static_cast<std::size_t>(side.head_dim);
     for (std::int64_t member = 0; member < side.heads_in_group(); ++member) {
       const std::size_t from = static_cast<std::size_t>(member) * width;
@@ -151,7 +167,7 @@ class DoubleWordTier : public FastTier {
     }
   }
 
-  // p = 1, o = v, lse = s: exactly. The sign of a zero is left to the refinement loop.
+  // p = 1, o = v^, lse = s: exactly. The sign of a zero is left to the refinement loop.
   void record_single(const RowPlace& place, std::int64_t row, WordView seen, Open& open) {
     WordArray one;
     one.clear(1);
@@ -162,8 +178,11 @@ class DoubleWordTier : public FastTier {
     WordArray v;
     v.clear(width);
     const std::int64_t key = values_.k_row(place.b, place.h, place.visible[0]);
-    std::copy_n(values_.v.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(key) * width), width,
-                v.h.begin());
+    std::copy_n(v_ ? v_->high(key) : values_.v.row(key).data(), width, v.h.begin());
+    if (v_) {
+      std::copy_n(v_->low(key), width, v.l.begin());
+      std::fill_n(v.error.begin(), width, v_->row(key).delta);
+    }
     recorder_.record(QKCTS_STAGE_OUTPUT, row, 0, v.words(), v.error.data(), width, open);
     RowStatistics& s = result_.statistics;
     const auto r = static_cast<std::size_t>(row);
@@ -227,6 +246,7 @@ class DoubleWordTier : public FastTier {
   ReferenceResult& result_;
   RowRecorder recorder_;
   FastOperands q_, k_;
+  std::unique_ptr<FastOperands> v_;  // null: v is an input
   FastAttention attention_;
   bool is_complete_ = false;
   GroupWords stages_;

@@ -56,11 +56,12 @@ Factor score_factor(const CaseValues& values, std::int64_t h) {
 }  // namespace
 
 FastAttention::FastAttention(const CaseValues& values, const std::vector<RowPlace>& rows, const FastOperands& q,
-                             const FastOperands& k, const Kernels& kernels)
+                             const FastOperands& k, const FastOperands* v, const Kernels& kernels)
     : values_(values),
       rows_(rows),
       q_(q),
       k_(k),
+      normed_v_(v),
       kernels_(kernels),
       keys_(static_cast<std::size_t>(values.shape.k_len)),
       columns_(padded(static_cast<std::size_t>(values.shape.v_head_dim))) {
@@ -101,22 +102,34 @@ void FastAttention::use_keys(std::int64_t b, std::int64_t kv_head) {
     key_norms_[key] = kept.norm;
     key_deltas_[key] = kept.delta;
   }
+  use_values(b, kv_head);
+}
 
+void FastAttention::use_values(std::int64_t b, std::int64_t kv_head) {
   std::vector<bool> is_seen(keys_, false);
   for (const RowPlace& place : rows_)
     if (place.b == b && values_.kv_head(place.h) == kv_head)
       for (const std::uint32_t key : place.visible) is_seen[key] = true;
   const auto v_width = static_cast<std::size_t>(values_.shape.v_head_dim);
   v_.assign(keys_ * columns_, 0.0);
+  v_low_.assign(normed_v_ == nullptr ? 0 : v_.size(), 0.0);
   v_largest_.assign(columns_, 0.0);
+  v_error_ = 0;
   for (std::size_t key = 0; key < keys_; ++key) {
     if (!is_seen[key]) continue;
-    const double* from = values_.v.data() + (static_cast<std::size_t>(wanted) * keys_ + key) * v_width;
+    const std::int64_t row =
+        (b * values_.shape.kv_heads + kv_head) * values_.shape.k_len + static_cast<std::int64_t>(key);
+    const double* from = normed_v_ == nullptr ? values_.v.row(row).data() : normed_v_->high(row);
     for (std::size_t d = 0; d < v_width; ++d) {
       v_[key * columns_ + d] = from[d];
       v_largest_[d] = std::max(v_largest_[d], std::fabs(from[d]));
     }
+    if (normed_v_ == nullptr) continue;
+    std::copy_n(normed_v_->low(row), v_width, v_low_.begin() + static_cast<std::ptrdiff_t>(key * columns_));
+    v_error_ = std::max(v_error_, normed_v_->row(row).delta);
   }
+  for (const double largest : v_largest_)  // too small for the grid of an anchored sum
+    if (largest != 0 && largest < 0x1p-400) v_error_ = HUGE_VAL;
 }
 
 // The dot products of a block of rows of one head, panel by panel, so that a panel stays in the cache.
@@ -210,11 +223,20 @@ void FastAttention::set_softmax(const RowPlace& place, WordView seen, RowSoftmax
   sums_.reserve(columns_);
   result.output.reserve(columns_);
   kernels_.anchors(v_largest_.data(), columns_, reach, column_anchors_.data());
-  const DotOperands operands{weights_.h.data(), weights_.l.data(), n,       place.visible.data(),
-                             v_.data(),         nullptr,           columns_};
+  const DotOperands operands{weights_.h.data(),
+                             weights_.l.data(),
+                             n,
+                             place.visible.data(),
+                             v_.data(),
+                             v_low_.empty() ? nullptr : v_low_.data(),
+                             columns_};
   kernels_.dot(operands, columns_, column_anchors_.data(), sums_.words());
-  kernels_.outputs(sums_.words(), column_anchors_.data(), v_largest_.data(), columns_, DotSize(n, 1), reach, sums.error,
-                   inverse, inverse_error, result.output.words(), result.output.error.data());
+  const DotSize size(n, v_low_.empty() ? 1 : 2);
+  kernels_.outputs(sums_.words(), column_anchors_.data(), v_largest_.data(), columns_, size, reach, sums.error, inverse,
+                   inverse_error, result.output.words(), result.output.error.data());
+  // Probabilities sum to 1, so entries of v that are off by v_error_ move the output by no more.
+  if (v_error_ > 0)
+    for (std::size_t d = 0; d < columns_; ++d) result.output.error[d] = (result.output.error[d] + v_error_) * more;
 
   // lse = m + log(1 + rest); the slope of the logarithm carries the relative error of the sum over as it is.
   WordArray rest, log_sum;

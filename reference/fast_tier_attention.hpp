@@ -22,8 +22,9 @@ struct RowSoftmax {
 
 class FastAttention {
  public:
+  // `v` null: v is an input.
   FastAttention(const CaseValues& values, const std::vector<RowPlace>& rows, const FastOperands& q,
-                const FastOperands& k, const Kernels& kernels);
+                const FastOperands& k, const FastOperands* v, const Kernels& kernels);
 
   // Of all keys, and a padding beyond them. Rows are best asked for in order.
   void set_scores(std::size_t row, WordArray& scores);
@@ -37,11 +38,13 @@ class FastAttention {
     std::vector<double> high, low;
   };
   void use_keys(std::int64_t b, std::int64_t kv_head);
+  void use_values(std::int64_t b, std::int64_t kv_head);
   void use_block(std::size_t row);
 
   const CaseValues& values_;
   const std::vector<RowPlace>& rows_;
   const FastOperands &q_, &k_;
+  const FastOperands* normed_v_;
   const Kernels& kernels_;
   std::size_t keys_, columns_;  // Lk; Dv as padded
   std::vector<Word> tau_;       // of every head, or one for all
@@ -52,7 +55,8 @@ class FastAttention {
   std::vector<Panel> panels_;
   WordArray key_scales_;  // with their relative errors
   std::vector<double> key_norms_, key_deltas_;
-  std::vector<double> v_, v_largest_;  // [Lk, columns_], over the keys that some row sees
+  std::vector<double> v_, v_low_, v_largest_;  // [Lk, columns_], over the keys that some row sees; v_low_ empty: 0
+  double v_error_ = 0;                         // of every entry of v_
 
   std::size_t block_begin_ = 0, block_end_ = 0;  // rows of the current block
   std::vector<WordArray> dots_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "reference/double_word_scalar.hpp"
+#include "reference/fast_tier_projection.hpp"
 #include "reference/rope.hpp"
 
 namespace qkcts {
@@ -36,14 +37,26 @@ bool is_moderate(const std::vector<double>& values) {
   });
 }
 
+FastOperands::~FastOperands() = default;
+
 FastOperands::FastOperands(const CaseValues& values, Side side, const Kernels& kernels)
-    : values_(values), side_(values.side(side)), kernels_(kernels), width_(side_.head_dim) {
+    : FastOperands(values, values.side(side), kernels) {
+  keeps_scale_ = side != Side::value;
+  const Projection* projection = values.projection(side);
+  if (projection == nullptr) return;
+  projection_ = std::make_unique<FastProjection>(values, side_, *projection, kernels);
+  is_plain_ = false;
+  grid_ = 0;
+}
+
+FastOperands::FastOperands(const CaseValues& values, const SideValues& source, const Kernels& kernels)
+    : values_(values), side_(source), kernels_(kernels), keeps_scale_(false), width_(source.head_dim) {
   const std::int64_t rows = side_.batch * side_.heads * side_.length;
   high_.assign(static_cast<std::size_t>(rows * width_) + padding, 0.0);
   low_.assign(high_.size(), 0.0);
   rows_.resize(static_cast<std::size_t>(rows));
   made_.assign(static_cast<std::size_t>(side_.group_count()), false);
-  is_plain_ = side_.norm.applied == 0 && values.terms.rope.order == QKCTS_ROPE_NONE;
+  is_plain_ = side_.norm.applied == 0 && side_.rope_order == QKCTS_ROPE_NONE;
   if (is_plain_) grid_ = grid_of(side_.x);
   const qkcts_norm& norm = side_.norm;
   if (norm.applied == 0) return;
@@ -69,11 +82,12 @@ void FastOperands::rotate_group(std::int64_t group, WordArray& x) {
   const double sense = values_.terms.rotation.sense == QKCTS_SENSE_NEGATIVE ? -1 : 1;
   for (std::int64_t member = 0; member < side_.heads_in_group(); ++member) {
     const auto head = static_cast<std::size_t>(member * width_);
-    const auto entry = static_cast<std::int64_t>(side_.position_of(side_.row_of(group, member))) * pairs;
+    const std::int64_t row = side_.row_of(group, member);
+    const std::size_t entry = values_.table_entry(side_.head_of(row), side_.position_of(row));
     for (std::size_t i = 0; i < n; ++i) {
       const auto [a, b] = pair_lanes(values_.terms.rope, width_, static_cast<std::int64_t>(i));
-      cos_[i] = values_.cos[static_cast<std::size_t>(entry) + i];
-      sin_[i] = sense * values_.sin[static_cast<std::size_t>(entry) + i];
+      cos_[i] = values_.cos[entry + i];
+      sin_[i] = sense * values_.sin[entry + i];
       pair_[0][i] = x.h[head + a];
       pair_[1][i] = x.l[head + a];
       pair_[2][i] = x.error[head + a];
@@ -222,25 +236,33 @@ bool FastOperands::make(std::int64_t group, GroupWords& stages) {
   const auto n = static_cast<std::size_t>(side_.heads_in_group() * width_);
   WordArray& x = x_;
   x.clear(n);
-  std::size_t at = 0;
-  for (std::int64_t member = 0; member < side_.heads_in_group(); ++member)
-    for (const double entry : side_.row(side_.row_of(group, member))) x.h[at++] = entry;
+  bool is_known = true;
+  if (projection_) {
+    is_known = projection_->make(group, x);
+    stages.projected = x;
+  } else {
+    std::size_t at = 0;
+    for (std::int64_t member = 0; member < side_.heads_in_group(); ++member)
+      for (const double entry : side_.row(side_.row_of(group, member))) x.h[at++] = entry;
+  }
   stages.normed.reserve(n);
   stages.roped.reserve(n);
   Row common;
-  const std::uint32_t order = values_.terms.rope.order;
-  if (order == QKCTS_ROPE_THEN_NORM) {
+  if (is_known && side_.rope_order == QKCTS_ROPE_THEN_NORM) {
     rotate_group(group, x);
     stages.roped = x;
   }
-  bool is_known = true;
-  if (side_.norm.applied != 0) is_known = normalise(group, x, common, stages.normed);
-  if (is_known && order == QKCTS_NORM_THEN_ROPE) {
+  if (is_known && side_.norm.applied != 0) is_known = normalise(group, x, common, stages.normed);
+  if (is_known && side_.rope_order == QKCTS_NORM_THEN_ROPE) {
     rotate_group(group, x);
     kernels_.scale(x.words(), x.error.data(), n, common.scale, common.scale_error, stages.roped.words(),
                    stages.roped.error.data());
   }
-  keep(group, x, common, is_known);
+  if (!keeps_scale_ && side_.norm.applied != 0 && is_known) {
+    keep(group, stages.normed, {}, true);
+  } else {
+    keep(group, x, common, is_known);
+  }
   return is_known;
 }
 

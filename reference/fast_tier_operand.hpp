@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectors of q or k in double words: entry = scale * (vector entry), with the bounds that their dot products need.
+// The vectors of q, k or v in double words: entry = scale * (vector entry), with the bounds that their dot products
+// need.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "reference/case_values.hpp"
@@ -39,15 +41,20 @@ struct WordView {
 
 // The stages of one group, heads one after another; used only where the stage exists.
 struct GroupWords {
-  WordArray normed, roped;
+  WordArray projected, normed, roped;
 };
 
 // Every magnitude is 0 or lies in [2^-200, 2^200]: then nothing that is formed from a few of them under- or overflows.
 bool is_moderate(const std::vector<double>& values);
 
+class FastProjection;
+
 class FastOperands {
  public:
   FastOperands(const CaseValues& values, Side side, const Kernels& kernels);
+  // Rows that are projected: their norm, nothing else.
+  FastOperands(const CaseValues& values, const SideValues& source, const Kernels& kernels);
+  ~FastOperands();
 
   // Makes and keeps the vectors of a group. False where it declines: their rows then have infinite errors.
   bool make(std::int64_t group, GroupWords& stages);
@@ -57,7 +64,7 @@ class FastOperands {
   const double* high(std::int64_t row) const { return high_.data() + static_cast<std::size_t>(row * width_); }
   const double* low(std::int64_t row) const { return low_.data() + static_cast<std::size_t>(row * width_); }
   bool has_low() const { return has_low_; }  // some low word of some vector is not 0
-  struct Row {
+  struct Row {                               // of v, the scale is 1
     Word scale{1, 0};
     double scale_error = 0;  // relative
     double norm = 0;         // >= 2-norm of the vector
@@ -83,6 +90,8 @@ class FastOperands {
   const CaseValues& values_;
   const SideValues& side_;
   const Kernels& kernels_;
+  std::unique_ptr<FastProjection> projection_;  // null where the side is an input
+  bool keeps_scale_;
   std::int64_t width_;
   std::vector<double> high_, low_;
   std::vector<Row> rows_;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "reference/refusal.hpp"
+#include "reference/rounding_point.hpp"
 #include "reference/score.hpp"
 #include "reference/softmax.hpp"
 
@@ -28,14 +29,22 @@ bool has_minus_infinite_bias(const CaseValues& values, const RowPlace& place, st
 }
 
 void FixedValues::fix_excluded_vector(qkcts_stage stage, std::int64_t row) {
-  for (std::int64_t lane = 0; lane < values_.shape.head_dim; ++lane)
+  for (std::int64_t lane = 0; lane < row_length(stage, values_.shape); ++lane)
     recorder_.fix({stage, row, lane}, nan_value, ElementRule::hidden);
 }
 
 // A rational whose denominator is not a power of two is on no boundary and at least about 2^-2200 of its size away
-// from each; any other that can occur here is represented exactly. So the last level decides.
+// from each; any other that can occur here is represented exactly. So the last level decides, at a rounding point too.
 void FixedValues::settle_rational(const ElementPlace& place, const Rational& value, ElementRule rule) {
-  const Enclosure<level_digits.back()> x = enclosure_of<level_digits.back()>(value);
+  Enclosure<level_digits.back()> x = enclosure_of<level_digits.back()>(value);
+  if (const std::optional<RoundingPoint> point = row_point(values_, place.stage)) {
+    PointDecision decision(
+        values_, *point, 1, [&place](std::size_t) { return place; },
+        [](std::size_t, const Rational&) { return Standing::unknown; });
+    if (!decision.apply(std::span(&x, 1), PointDecision::Ask::enclosure_only))
+      decision.refuse(precision_bits<level_digits.back()>());
+    recorder_.set_before(place, decision.at(0).before);
+  }
   if (!recorder_.settle(place, lower(x), upper(x), rule))
     refuse(values_, place, precision_bits<level_digits.back()>(), bounds_text(x));
 }
@@ -85,10 +94,13 @@ void FixedValues::fix_empty_row(const RowPlace& place, std::int64_t row) {
   const std::uint32_t policy = values_.terms.mask.empty_row;
   recorder_.fix({QKCTS_STAGE_LSE, row, 0}, policy == QKCTS_EMPTY_NAN ? nan_value : -infinity,
                 ElementRule::exact_clause);
+  if (values_.means_normed_values()) return;  // the outputs are left open
   for (std::int64_t d = 0; d < values_.shape.v_head_dim; ++d) {
     const ElementPlace output{QKCTS_STAGE_OUTPUT, row, d};
     if (policy == QKCTS_EMPTY_UNIFORM) {
-      settle_rational(output, softmax_.column_mean(place.b, values_.kv_head(place.h), d), ElementRule::budget);
+      Rational mean = softmax_.column_mean(place.b, values_.kv_head(place.h), d);
+      if (values_.given_uniform) mean *= Rational(*values_.given_uniform) * Rational(values_.shape.k_len);
+      settle_rational(output, mean, ElementRule::budget);
     } else {
       recorder_.fix(output, policy == QKCTS_EMPTY_NAN ? nan_value : 0.0, ElementRule::exact_clause);
     }

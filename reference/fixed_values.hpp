@@ -16,10 +16,11 @@ class FixedValues {
   FixedValues(const CaseValues& values, ExactSoftmax& softmax, Recorder& recorder)
       : values_(values), softmax_(softmax), recorder_(recorder) {}
 
-  // Rows of k_norm and k_rope of a key that no query sees, under hidden_values `excluded`: NaN, not judged.
+  // Rows of k_proj, k_norm, k_rope and v_norm of a key that no query sees, under hidden_values `excluded`: NaN, not
+  // judged.
   void fix_excluded_vector(qkcts_stage stage, std::int64_t row);
 
-  // Hidden keys of a row of attention, and everything of a row without visible keys.
+  // Hidden keys of a row of attention, and everything of a row without visible keys but a mean of normed values.
   void fix_row(const RowPlace& place, std::int64_t row);
 
  private:

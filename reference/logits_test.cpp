@@ -81,6 +81,31 @@ TEST(Logits, TemperatureByPosition) {
   EXPECT_EQ(stage_of(c, QKCTS_STAGE_SCORES)[8], 1.0);
 }
 
+// At least 1 before the logarithm, and not rounded down: what separates it from `log`.
+TEST(Logits, TemperatureByRatio) {
+  Case c = unit_case([](qkcts_contract& terms) {
+    terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG_RATIO;
+    terms.logits.query_alpha = 0.1;
+    terms.logits.query_period = 8;
+    terms.logits.query_shift = 1;
+  });
+  const auto at = [&c](double first, double second, double third) {
+    set_values(c, Input::q_position_ids, std::vector<double>{first, second, third});
+    return stage_of(c, QKCTS_STAGE_SCORES);
+  };
+  const std::vector<double> scores = at(0, 8, 1000000);
+  EXPECT_EQ(scores[0], 1.0);  // 1/8, taken as 1
+  EXPECT_NEAR(scores[4], 1 + 0.1 * std::log(9.0 / 8), 1e-15);
+  EXPECT_NEAR(scores[8], 1 + 0.1 * std::log(1000001.0 / 8), 1e-15);
+  EXPECT_EQ(scores[12], scores[0]);
+  EXPECT_EQ(at(7, 7, 7)[0], 1.0);  // 8/8
+  // A whole ratio n + 1 is that of `log` with n periods.
+  const std::vector<double> whole = at(15, 31, 63);
+  c.contract.terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
+  EXPECT_EQ(at(7, 23, 55), whole);
+  EXPECT_NE(at(15, 31, 63), whole) << "the control: the same positions";
+}
+
 // Added to the score 1 of every key, per head of slope 0.5 and -2, Lq = 3, Lk = 4.
 TEST(Logits, LinearBias) {
   const auto added = [](std::uint32_t form, std::uint32_t alignment) {
@@ -158,6 +183,23 @@ TEST(LogitsExactCases, LinearBiasOnATie) {
   EXPECT_EQ(capped.rule[0], ElementRule::budget_exact);
 }
 
+TEST(LogitsExactCases, ARatioOfOneLeavesTies) {
+  Case c = rooted_case(
+      [](qkcts_contract& terms) {
+        terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG_RATIO;
+        terms.logits.query_alpha = 0.1;
+        terms.logits.query_period = 3;
+        terms.logits.alibi = QKCTS_ALIBI_LAST_KEY;
+      },
+      {1, 1, 1, 1}, {1, 1});
+  set_values(c, Input::alibi_slopes, std::vector<double>{-0x1.8p-23});
+  for (const double position : {2.0, 3.0, 4.0}) {
+    set_values(c, Input::q_position_ids, std::vector<double>{position});
+    const bool is_tie = evaluate(c, every_row(c)).stages[QKCTS_STAGE_CAPPED].rule[0] == ElementRule::budget_exact;
+    EXPECT_EQ(is_tie, position <= 3);
+  }
+}
+
 TEST(LogitsExactCases, ExponentialOfZeroIsOne) {
   Case c = rooted_case(
       [](qkcts_contract& terms) {
@@ -185,6 +227,11 @@ TEST(LogitsExactCases, TranscendentalFactors) {
                                             terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
                                             terms.logits.query_alpha = 0.1;
                                             terms.logits.query_period = 1;
+                                          },
+                                          +[](qkcts_contract& terms) {
+                                            terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG_RATIO;
+                                            terms.logits.query_alpha = 0.1;
+                                            terms.logits.query_period = 3;
                                           }}) {
     const auto placed = [&](const std::vector<double>& k, const std::vector<double>& v) {
       Case c = rooted_case(factor, k, v);

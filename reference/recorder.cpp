@@ -2,6 +2,7 @@
 #include "reference/recorder.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,8 @@ Recorder::Recorder(const Case& c, const StageRows& rows, ReferenceResult& result
     const auto count = static_cast<std::size_t>(row_count(stage, c.shape));
     slot_[stage].assign(count, -1);
     result.exact.values[stage].assign(count * length, 0.0);
+    has_point_[stage] = stage_point(c.contract.terms, stage) != 0;
+    if (has_point_[stage]) result.exact.before[stage].assign(count * length, std::numeric_limits<double>::quiet_NaN());
     ProvenStage& proven = result.stages[stage];
     proven.rows = rows[stage];
     for (std::size_t i = 0; i < proven.rows.size(); ++i) {
@@ -38,8 +41,15 @@ std::size_t Recorder::element(const ElementPlace& place) const {
   return static_cast<std::size_t>(place.row * lengths_[place.stage] + place.column);
 }
 
+void Recorder::keep_value(const ElementPlace& place, double value) {
+  result_.exact.values[place.stage][element(place)] = value;
+  if (!has_point_[place.stage]) return;
+  double& before = result_.exact.before[place.stage][element(place)];
+  if (std::isnan(before)) before = value;
+}
+
 void Recorder::record(const ElementPlace& place, const Proven& proven, ElementRule rule) {
-  result_.exact.values[place.stage][element(place)] = proven.hi;
+  keep_value(place, proven.hi);
   const std::int32_t slot = slot_[place.stage][static_cast<std::size_t>(place.row)];
   if (slot < 0) return;
   const auto i = static_cast<std::size_t>(slot * lengths_[place.stage] + place.column);
@@ -54,12 +64,13 @@ bool Recorder::settle(const ElementPlace& place, RealView lower, RealView upper,
   if (is_stored(place.stage, place.row)) {
     const std::optional<Proven> proven = round_if_decided(lower, upper, formats_[place.stage]);
     if (!proven) return false;
-    record(place, *proven, rule);
+    const bool is_exact = has_point_[place.stage] && mpfr_equal_p(lower, upper) != 0;
+    record(place, *proven, is_exact && rule == ElementRule::budget ? ElementRule::budget_exact : rule);
     return true;
   }
   const std::optional<double> near = approximate_if_narrow(lower, upper);
   if (!near) return false;
-  result_.exact.values[place.stage][element(place)] = *near;
+  keep_value(place, *near);
   return true;
 }
 
@@ -80,6 +91,7 @@ void Recorder::fix(const ElementPlace& place, double value, ElementRule rule) {
   Proven proven;
   proven.expected = encode(formats_[place.stage], value);
   proven.hi = value;
+  if (has_point_[place.stage]) set_before(place, value);
   record(place, proven, rule);
 }
 

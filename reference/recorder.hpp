@@ -25,23 +25,32 @@ class Recorder {
   bool is_stored(qkcts_stage stage, std::int64_t row) const { return slot_[stage][static_cast<std::size_t>(row)] >= 0; }
   Format format(qkcts_stage stage) const { return formats_[stage]; }
 
-  // All of z in [lower, upper] rounds alike where it has to: recorded, true. Otherwise nothing is kept.
+  // All of z in [lower, upper] rounds alike where it has to: recorded, true. Otherwise nothing is kept. Where the stage
+  // has a rounding point and z is known, `budget` becomes `budget_exact`.
   bool settle(const ElementPlace& place, RealView lower, RealView upper, ElementRule rule);
 
   // Records at `stage` the value that stands settled at `from`, in the same format, row and column; false if that does
   // not give all that is stored here.
   bool copy(const ElementPlace& from, qkcts_stage stage);
 
+  // Of a stage with a rounding point of its own, before it settles: RN64 of the value before the point. Where it is not
+  // said, the point has not changed the value.
+  void set_before(const ElementPlace& place, double before) {
+    result_.exact.before[place.stage][element(place)] = before;
+  }
+
   // A value that the contract fixes: finite, infinite or NaN.
   void fix(const ElementPlace& place, double value, ElementRule rule);
 
  private:
   void record(const ElementPlace& place, const Proven& proven, ElementRule rule);
+  void keep_value(const ElementPlace& place, double value);
   std::size_t element(const ElementPlace& place) const;
 
   ReferenceResult& result_;
   std::array<Format, QKCTS_STAGE_COUNT> formats_{};
   std::array<std::int64_t, QKCTS_STAGE_COUNT> lengths_{};
+  std::array<bool, QKCTS_STAGE_COUNT> has_point_{};
   std::array<std::vector<std::int32_t>, QKCTS_STAGE_COUNT> slot_;  // row -> index among the stored rows, or -1
 };
 

@@ -127,7 +127,7 @@ double plain_mpfr(const Case& c) {
       for (std::size_t d = 0; d < width; ++d) {
         Real o = number(0);
         for (std::size_t j = 0; j <= i; ++j) {
-          mpfr_mul_d(product.get(), weights[j].get(), values.v[(h * length + j) * width + d], MPFR_RNDN);
+          mpfr_mul_d(product.get(), weights[j].get(), values.v.x[(h * length + j) * width + d], MPFR_RNDN);
           mpfr_add(o.get(), o.get(), product.get(), MPFR_RNDN);
         }
         mpfr_div(o.get(), o.get(), total.get(), MPFR_RNDN);

@@ -9,14 +9,17 @@
 
 #include <fmt/format.h>
 
+#include "reference/declared_row.hpp"
+#include "reference/declared_vectors.hpp"
 #include "reference/exact_cases.hpp"
 #include "reference/exact_softmax.hpp"
 #include "reference/fast_tier.hpp"
 #include "reference/fixed_values.hpp"
-#include "reference/level.hpp"
+#include "reference/levels.hpp"
 #include "reference/recorder.hpp"
 #include "reference/refusal.hpp"
 #include "reference/row_places.hpp"
+#include "reference/row_rules.hpp"
 
 namespace qkcts {
 namespace {
@@ -54,12 +57,19 @@ class Refinement {
         exact_(values_),
         softmax_(values_, exact_),
         recorder_(c, stored, result_),
-        fixed_(values_, softmax_, recorder_) {}
+        fixed_(values_, softmax_, recorder_),
+        levels_(values_, rows_, limits.levels),
+        declared_vectors_(values_, rows_, levels_, result_.exact),
+        declared_rows_(values_, rows_, levels_, exact_, softmax_, result_.exact) {}
 
   ReferenceResult run() {
     const std::unique_ptr<FastTier> fast = fast_tier();
-    result_.highest_precision = static_cast<int>(precision_bits<level_digits[0]>());
-    for (const Side side : {Side::query, Side::key}) {
+    const bool declared = has_rounding_points(values_.terms.rounding);
+    if (declared) {
+      declared_vectors_.decide();
+      declared_rows_.decide_uniform();
+    }
+    for (const Side side : all_sides) {
       if (group_stages(side).empty()) continue;
       for (std::int64_t group = 0; group < values_.side(side).group_count(); ++group) {
         if (is_excluded(side, group)) {
@@ -76,12 +86,14 @@ class Refinement {
          {&result_.statistics.entropy, &result_.statistics.p_max, &result_.statistics.score_max})
       statistic->assign(rows_.size(), nan_value);
     for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (declared) declared_rows_.decide(row);
       if (!fast || !fast->fixes_hidden_keys(row)) fixed_.fix_row(rows_[row], static_cast<std::int64_t>(row));
       std::optional<Open> open = fast ? fast->settle_row(row) : std::nullopt;
       if (!open) open = row_elements(row);
       result_.left_open += open->size();
       if (!open->empty()) settle_row<0>(row, std::move(*open));
     }
+    result_.highest_precision = levels_.highest_bits();
     return std::move(result_);
   }
 
@@ -91,29 +103,20 @@ class Refinement {
     return FastTier::create(values_, rows_, result_, limits_.kernels);
   }
 
-  template <std::size_t L>
-  Level<level_digits[L]>& level() {
-    auto& slot = std::get<L>(levels_);
-    if (!slot) slot = std::make_unique<Level<level_digits[L]>>(values_, rows_);
-    result_.highest_precision =
-        std::max(result_.highest_precision, static_cast<int>(precision_bits<level_digits[L]>()));
-    return *slot;
-  }
-
-  // ---- vectors of q and k
+  // ---- vectors of q, k and v
 
   std::vector<qkcts_stage> group_stages(Side side) const {
     std::vector<qkcts_stage> stages;
-    for (const qkcts_stage stage : side == Side::query ? std::array{QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE}
-                                                       : std::array{QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE})
-      if (values_.exists(stage)) stages.push_back(stage);
+    for (const qkcts_stage stage : {proj_stage(side), norm_stage(side), rope_stage(side)})
+      if (stage != QKCTS_STAGE_COUNT && values_.exists(stage)) stages.push_back(stage);
     return stages;
   }
 
   bool is_excluded(Side side, std::int64_t group) const {
     if (side == Side::query) return false;
-    const std::int64_t token = values_.k.token_of(values_.k.row_of(group, 0));
-    return values_.is_excluded(token / values_.k.length, token % values_.k.length);
+    const SideValues& x = values_.side(side);
+    const std::int64_t token = x.token_of(x.row_of(group, 0));
+    return values_.is_excluded(token / x.length, token % x.length);
   }
 
   void fix_excluded(Side side, std::int64_t group) {
@@ -136,16 +139,17 @@ class Refinement {
   void settle_group(Side side, std::int64_t group, Open open) {
     using Number = Enclosure<level_digits[L]>;
     const SideValues& x = values_.side(side);
-    const GroupEnclosures<level_digits[L]> found = level<L>().evaluate_group(side, group);
+    const GroupEnclosures<level_digits[L]> found = levels_.at<L>().evaluate_group(side, group);
     const auto enclosure = [&](const ElementPlace& place) -> const Number& {
-      const bool is_norm = place.stage == QKCTS_STAGE_Q_NORM || place.stage == QKCTS_STAGE_K_NORM;
-      const std::int64_t head = place.row / x.length % x.heads - x.first_head(group);
-      return (is_norm ? found.normed : found.roped)[static_cast<std::size_t>(head * x.head_dim + place.column)];
+      const std::int64_t head = x.head_of(place.row) - x.first_head(group);
+      const auto at = static_cast<std::size_t>(head * x.head_dim + place.column);
+      if (place.stage == proj_stage(side)) return found.projected[at];
+      return place.stage == norm_stage(side) ? found.normed[at] : found.roped[at];
     };
     const auto rule = [&](const ElementPlace& place, const Rational& t) {
       return exact_.group_entry(side, place.stage, place.row, place.column, t);
     };
-    if (!found.usable) rule(open.front(), Rational(0));  // throws if the root is exactly 0
+    if (!found.usable) exact_.operand(side, open.front().row);  // throws if a root is exactly 0
     if (found.usable) settle_all<L>(open, enclosure, rule, [](const ElementPlace&) { return ElementRule::budget; });
     if (open.empty()) return;
     if constexpr (L + 1 < level_count) {
@@ -167,13 +171,19 @@ class Refinement {
       if (values_.exists(QKCTS_STAGE_CAPPED) && !has_minus_infinite_bias(values_, place, key))
         open.push_back({QKCTS_STAGE_CAPPED, r, key});
     }
-    if (place.visible.empty()) return open;
+    const auto open_output = [&] {
+      for (std::int64_t d = 0; d < values_.shape.v_head_dim; ++d) open.push_back({QKCTS_STAGE_OUTPUT, r, d});
+    };
+    if (place.visible.empty()) {
+      if (values_.means_normed_values()) open_output();
+      return open;
+    }
     for (const std::uint32_t key : place.visible) {
       if (values_.exists(QKCTS_STAGE_MASKED)) open.push_back({QKCTS_STAGE_MASKED, r, key});
       open.push_back({QKCTS_STAGE_PROBS, r, key});
     }
     open.push_back({QKCTS_STAGE_LSE, r, 0});
-    for (std::int64_t d = 0; d < values_.shape.v_head_dim; ++d) open.push_back({QKCTS_STAGE_OUTPUT, r, d});
+    open_output();
     open.push_back({statistics_stage, r, 0});
     return open;
   }
@@ -200,74 +210,19 @@ class Refinement {
     using Number = Enclosure<digits>;
     const RowPlace& place = rows_[row];
     RowEnclosures<digits>& found = std::get<L>(found_);
-    level<L>().evaluate_row(row, keys_for(place, open), found);
+    levels_.at<L>().evaluate_row(row, keys_for(place, open), found);
 
     if (found.usable && !open.empty() && open.back().stage == statistics_stage &&
         set_statistics(row, found.softmax, L + 1 >= limits_.levels))
       open.pop_back();
-    const auto enclosure = [&](const ElementPlace& element) -> const Number& {
-      const auto column = static_cast<std::size_t>(element.column);
-      switch (element.stage) {
-        case QKCTS_STAGE_SCORES:
-          return found.scores[column];
-        case QKCTS_STAGE_CAPPED:
-          return found.capped[column];
-        case QKCTS_STAGE_MASKED:
-          return found.seen(column);
-        case QKCTS_STAGE_PROBS:
-          return found.probs[static_cast<std::size_t>(visible_index(place, element.column))];
-        case QKCTS_STAGE_OUTPUT:
-          return found.output[column];
-        case QKCTS_STAGE_LSE:
-          return found.softmax.lse;
-        default:
-          return found.softmax.entropy;
-      }
-    };
-    const Number sink(values_.sink(place.h));
-    const auto term = [&](std::size_t i) -> const Number& {
-      return i < place.visible.size() ? found.seen(place.visible[i]) : sink;
-    };
-    const bool base_two = values_.terms.softmax.base == QKCTS_BASE_TWO;
-    TermDistances distances;
-    distances.between = [&](std::size_t i, std::size_t j) -> std::optional<std::int64_t> {
-      const Number difference = term(i) - term(j);
-      if (base_two) return only_integer(lower(difference), upper(difference));
-      return overlap(term(i), term(j)) ? std::optional<std::int64_t>(0) : std::nullopt;
-    };
-    distances.from = [&](std::size_t i, const Rational& t) {
-      const Number difference = term(i) - enclosure_of<digits>(t);
-      return only_integer(lower(difference), upper(difference));
-    };
-    std::optional<TermGroups> groups;
-    const auto all_groups = [&]() -> const TermGroups& {
-      if (!groups) groups = softmax_.groups(place, distances);
-      return *groups;
-    };
-    const auto rule = [&](const ElementPlace& element, const Rational& t) {
-      switch (element.stage) {
-        case QKCTS_STAGE_SCORES:
-        case QKCTS_STAGE_CAPPED:
-        case QKCTS_STAGE_MASKED:
-          return exact_.score(element.stage, place, element.column, t);
-        case QKCTS_STAGE_LSE:
-          return softmax_.lse(place, place.visible[found.softmax.largest], base_two ? all_groups() : TermGroups{},
-                              distances, t);
-        case QKCTS_STAGE_PROBS: {
-          if (!base_two) return Standing::unknown;
-          const auto at = static_cast<std::size_t>(visible_index(place, element.column));
-          return softmax_.probability(place, all_groups(), at, t);
-        }
-        case QKCTS_STAGE_OUTPUT:
-          return softmax_.output(place, all_groups(), element.column, t);
-        default:
-          return Standing::unknown;
-      }
-    };
+    RowRules<digits> rules(values_, exact_, softmax_, place, found);
+    const auto enclosure = [&](const ElementPlace& element) -> const Number& { return rules.enclosure(element); };
+    const auto rule = [&](const ElementPlace& element, const Rational& t) { return rules.standing(element, t); };
     const auto judged_as = [&](const ElementPlace& element) {
       const bool may_hide = element.stage == QKCTS_STAGE_SCORES || element.stage == QKCTS_STAGE_CAPPED;
       return may_hide && visible_index(place, element.column) < 0 ? ElementRule::hidden : ElementRule::budget;
     };
+    if (!found.usable && place.visible.empty()) rules.standing(open.back(), Rational(0));  // throws as for a group
     if (found.usable) settle_all<L>(open, enclosure, rule, judged_as);
     if (open.empty()) return;
     if constexpr (L + 1 < level_count) {
@@ -324,10 +279,8 @@ class Refinement {
   struct PerLevel;
   template <std::size_t... L>
   struct PerLevel<std::index_sequence<L...>> {
-    using Levels = std::tuple<std::unique_ptr<Level<level_digits[L]>>...>;
     using Rows = std::tuple<RowEnclosures<level_digits[L]>...>;
   };
-  using Types = PerLevel<std::make_index_sequence<level_count>>;
 
   RefinementLimits limits_;
   ReferenceResult result_;
@@ -337,8 +290,10 @@ class Refinement {
   ExactSoftmax softmax_;
   Recorder recorder_;
   FixedValues fixed_;
-  typename Types::Levels levels_;
-  typename Types::Rows found_;
+  Levels levels_;
+  typename PerLevel<std::make_index_sequence<level_count>>::Rows found_;
+  DeclaredVectors declared_vectors_;
+  DeclaredRows declared_rows_;
 };
 
 }  // namespace

@@ -19,6 +19,9 @@ std::string bounds_text(const Enclosure<Digits>& x) {
   return " between " + decimal_text(lower(x), 30) + " and " + decimal_text(upper(x), 30);
 }
 
+// "q_norm[b0 h1 t2 c3]"; the column is left out where a stage has one number per row.
+std::string place_text(const CaseValues& values, const ElementPlace& place);
+
 // Throws UndecidedError with slug, stage, coordinates, precision and `bounds`.
 [[noreturn]] void refuse(const CaseValues& values, const ElementPlace& place, long bits, const std::string& bounds);
 

@@ -2,6 +2,7 @@
 #include "reference/root_sum.hpp"
 
 #include <random>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -22,6 +23,45 @@ TEST(RootSum, Identities) {
   EXPECT_EQ((root(4) - whole(2)).sign(), 0);               // nor free of squares
   EXPECT_EQ((root(2) * root(3) * root(5) - root(30)).sign(), 0);
   EXPECT_EQ(RootSum::square_root(Rational(0)).sign(), 0);
+}
+
+TEST(RootSum, RootsOfSumsWithRoots) {
+  const RootSum nested = RootSum::square_root(whole(3) + root(8));
+  EXPECT_EQ((nested - whole(1) - root(2)).sign(), 0);  // (1 + sqrt 2)^2 = 3 + sqrt 8
+  EXPECT_EQ((nested * nested - whole(3) - root(8)).sign(), 0);
+  EXPECT_EQ(
+      (nested - RootSum::square_root(whole(3) + root(8) + RootSum(Rational("1/1" + std::string(90, '0'))))).sign(), -1);
+  // sqrt(2 + sqrt 3) sqrt(2 - sqrt 3) = 1, and of a third storey
+  const RootSum plus = RootSum::square_root(whole(2) + root(3)), minus = RootSum::square_root(whole(2) - root(3));
+  EXPECT_EQ((plus * minus - whole(1)).sign(), 0);
+  EXPECT_EQ((plus - minus - root(2)).sign(), 0);
+  EXPECT_EQ((RootSum::square_root(plus * plus + root(3) + minus) * RootSum::square_root(whole(2) + root(12) + minus) -
+             whole(2) - root(12) - minus)
+                .sign(),
+            0);
+  EXPECT_EQ(RootSum::square_root(root(5) * root(20) - whole(10)).sign(), 0);
+}
+
+TEST(RootSum, Inverses) {
+  for (const RootSum& x : {whole(-3), root(2) + root(3) - whole(4), root(2) - root(8) * Rational(2), root(4) + whole(2),
+                           RootSum::square_root(whole(3) + root(8)) + whole(1) + root(2),  // its conjugate is 0
+                           RootSum::square_root(root(7) + whole(1)) - root(5)}) {
+    EXPECT_EQ((x * x.inverse() - whole(1)).sign(), 0);
+    EXPECT_NE(((x + RootSum(Rational("1/1" + std::string(60, '0')))) * x.inverse() - whole(1)).sign(), 0);
+  }
+}
+
+TEST(RootSum, WritesWhatItIs) {
+  EXPECT_EQ((root(2) * root(2)).rational(), Rational(2));
+  EXPECT_FALSE(root(2).rational());
+  const auto linear = (root(2) * root(3) * Rational(5) + whole(7)).linear();
+  ASSERT_TRUE(linear);
+  ASSERT_EQ(linear->size(), 2u);
+  EXPECT_EQ((*linear)[0].factor, Rational(7));
+  EXPECT_EQ((*linear)[0].radicand, Rational(1));
+  EXPECT_EQ((*linear)[1].factor, Rational(5));
+  EXPECT_EQ((*linear)[1].radicand, Rational(6));
+  EXPECT_FALSE(RootSum::square_root(whole(1) + root(2)).linear());
 }
 
 TEST(RootSum, SignsOfNearlyEqualNumbers) {

@@ -29,15 +29,27 @@ inline std::pair<std::size_t, std::size_t> left_lanes(const qkcts_contract& term
   return pair_lanes(rope, head_dim, i);
 }
 
-// Cosine and sine of pair i, from row `position` of the tables.
+// The lanes of a head that hold rotated numbers.
+inline std::vector<std::size_t> turned_lanes(const qkcts_contract& terms, std::int64_t head_dim) {
+  std::vector<std::size_t> lanes;
+  for (std::int64_t i = 0; i < rotated_lanes(terms.rope, head_dim) / 2; ++i) {
+    const auto [a, b] = left_lanes(terms, head_dim, i);
+    lanes.push_back(a);
+    lanes.push_back(b);
+  }
+  return lanes;
+}
+
+// Cosine and sine of pair i, from the tables.
 template <class Number>
 struct TableWaves {
+  TableWaves(const CaseValues& of, std::int64_t head, std::uint32_t position)
+      : values(of), first(of.table_entry(head, position)) {}
   const CaseValues& values;
-  std::uint32_t position;
+  std::size_t first;
 
   std::pair<Number, Number> operator()(std::int64_t i) const {
-    const std::int64_t pairs = rotated_lanes(values.terms.rope, values.shape.head_dim) / 2;
-    const auto entry = static_cast<std::size_t>(static_cast<std::int64_t>(position) * pairs + i);
+    const std::size_t entry = first + static_cast<std::size_t>(i);
     return {Number(values.cos[entry]), Number(values.sin[entry])};
   }
 };

@@ -38,6 +38,56 @@ TEST(Rotation, NegativeSenseTurnsTheSineRound) {
   EXPECT_EQ(positive.stages[QKCTS_STAGE_OUTPUT].expected, negative.stages[QKCTS_STAGE_OUTPUT].expected);
 }
 
+// Tables per head that are all alike are a shared one; of different ones, each head turns by its own.
+TEST(Rotation, TablesPerHead) {
+  for (const Tier tier : {Tier::automatic, Tier::mpfr}) {
+    Contract contract = shipped_contract("clause_rope_tables_per_head");
+    SampleSpec spec = spec_of();
+    spec.shape = {2, 2, 2, 3, 4, 8, 2};
+    Case each = sample_case(contract, spec);
+    contract.terms.rotation.tables = QKCTS_TABLES_SHARED;
+    Case shared = sample_case(contract, spec);
+    for (const Input input :
+         {Input::q, Input::k, Input::v, Input::q_gain, Input::k_gain, Input::q_position_ids, Input::k_position_ids})
+      shared.inputs.set(input, each.inputs.at(input));
+    const std::vector<double> cos = each.inputs.at(Input::cos).values(), sin = each.inputs.at(Input::sin).values();
+    ASSERT_NE(cos[0], cos[cos.size() / 2]);
+    const ReferenceResult own = evaluate(each, every_row(each), tier);
+    for (const std::size_t h : {0u, 1u}) {
+      const auto half = [h](const std::vector<double>& all) {
+        const auto n = static_cast<std::ptrdiff_t>(all.size() / 2);
+        return std::vector<double>(all.begin() + (h == 0 ? 0 : n), h == 0 ? all.begin() + n : all.end());
+      };
+      set_values(shared, Input::cos, half(cos));
+      set_values(shared, Input::sin, half(sin));
+      const ReferenceResult by_h = evaluate(shared, every_row(shared), tier);
+      for (const qkcts_stage stage : {QKCTS_STAGE_Q_ROPE, QKCTS_STAGE_K_ROPE, QKCTS_STAGE_SCORES, QKCTS_STAGE_OUTPUT}) {
+        const std::vector<double>& z = own.stages[stage].hi;
+        const std::size_t block = z.size() / 4;  // of a head of a batch entry
+        for (std::size_t i = 0; i < z.size(); ++i)
+          if (i / block % 2 == h) {
+            EXPECT_EQ(z[i], by_h.stages[stage].hi[i]);
+          }
+        EXPECT_NE(z, by_h.stages[stage].hi) << "the control: the other head";
+      }
+      const auto twice = [&half](const std::vector<double>& all) {
+        std::vector<double> values = half(all);
+        const std::vector<double> again = values;
+        values.insert(values.end(), again.begin(), again.end());
+        return values;
+      };
+      Case alike = each;
+      set_values(alike, Input::cos, twice(cos));
+      set_values(alike, Input::sin, twice(sin));
+      const ReferenceResult same = evaluate(alike, every_row(alike), tier);
+      for (const qkcts_stage stage : {QKCTS_STAGE_K_ROPE, QKCTS_STAGE_OUTPUT}) {
+        EXPECT_EQ(same.stages[stage].hi, by_h.stages[stage].hi);
+        EXPECT_EQ(same.stages[stage].lo, by_h.stages[stage].lo);
+      }
+    }
+  }
+}
+
 // Six of eight lanes at the end of the head: 2..7 hold pairs (2,3), (4,5), (6,7), left in 2,5 / 3,6 / 4,7.
 TEST(Rotation, DeinterleavedPairsArePermutedAndTheScoresStay) {
   Contract contract = shipped_contract("clause_rope_interleaved");

@@ -44,7 +44,9 @@ double round_to_format(RealView x, Format format) {
   }
   Real rounded(bits);
   mpfr_set(rounded.get(), x, MPFR_RNDN);
-  if (mpfr_get_exp(rounded.get()) - 1 > f.emax) return sign * std::numeric_limits<double>::infinity();
+  const bool overflows =
+      sign > 0 ? mpfr_cmp_d(rounded.get(), f.largest) > 0 : mpfr_cmp_d(rounded.get(), -f.largest) < 0;
+  if (overflows) return sign * std::numeric_limits<double>::infinity();
   return mpfr_get_d(rounded.get(), MPFR_RNDN);  // exact
 }
 

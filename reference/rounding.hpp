@@ -10,8 +10,8 @@
 
 namespace qkcts {
 
-// x rounded to `format` (roundTiesToEven, one rounding, gradual underflow, overflow to infinity from largest + half an
-// ulp on); the result is a value of the format, exact in binary64. x may be infinite, not NaN.
+// x rounded to `format` (roundTiesToEven, one rounding, gradual underflow); the result is a value of the format, exact
+// in binary64, or infinite where x overflows (in e4m3fn too, which has no infinity). x may be infinite, not NaN.
 double round_to_format(RealView x, Format format);
 
 // What a corpus stores of a real number z.

@@ -19,17 +19,18 @@ struct Tie {
   std::uint64_t pattern;  // of low
 };
 
-// Neighbours x, next(x) from 0 up to the largest: all of them in 16-bit formats, in wider ones those whose significand
-// is near a power of two, for every exponent.
+// Neighbours x, next(x) from 0 up to the largest: all of them in 8- and 16-bit formats, in wider ones those whose
+// significand is near a power of two, for every exponent.
 std::vector<Tie> neighbours(Format format) {
   const FormatParameters& f = parameters(format);
   const std::uint64_t infinity = encode(format, std::numeric_limits<double>::infinity());
   const std::uint64_t significands = std::uint64_t{1} << (f.precision - 1);
   std::vector<Tie> ties;
   const auto add = [&](std::uint64_t pattern) {
-    ties.push_back({decode(format, pattern), decode(format, pattern + 1), pattern});
+    const double high = decode(format, pattern + 1);
+    ties.push_back({decode(format, pattern), std::isnan(high) ? HUGE_VAL : high, pattern});  // e4m3fn: overflow
   };
-  if (f.bits == 16) {
+  if (f.bits <= 16) {
     for (std::uint64_t pattern = 0; pattern < infinity; ++pattern) add(pattern);
     return ties;
   }
@@ -88,7 +89,8 @@ double precision_first_then_grid(RealView x, Format format) {
   return round_to_format(rounded.get(), format);
 }
 
-constexpr Format formats[] = {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16};
+constexpr Format formats[] = {Format::binary64, Format::binary32, Format::binary16,
+                              Format::bfloat16, Format::e4m3fn,   Format::e5m2};
 
 TEST(Rounding, EveryTieAndNearTieOfEveryFormat) {
   for (const Format format : formats) EXPECT_EQ(wrong_results(round_to_format, format), 0u) << parameters(format).name;

@@ -44,12 +44,13 @@ double draw(Random& random, const SampleSpec& spec) {
   }
 }
 
-void fill(Tensor& tensor, Input input, const SampleSpec& spec, Random& random) {
+// Position ids lie below `positions`.
+void fill(Tensor& tensor, Input input, const SampleSpec& spec, std::int64_t positions, Random& random) {
   for (std::size_t i = 0; i < tensor.count(); ++i) {
     switch (input) {
       case Input::q_position_ids:
       case Input::k_position_ids:
-        tensor.set_pattern(i, static_cast<std::uint64_t>(random.below(7)));
+        tensor.set_pattern(i, static_cast<std::uint64_t>(random.below(positions)));
         break;
       case Input::kv_len:
       case Input::prefix_len:
@@ -77,7 +78,27 @@ void fill(Tensor& tensor, Input input, const SampleSpec& spec, Random& random) {
   }
 }
 
-// NaN, an infinity or the largest number throughout k and v of every key that no query of the batch entry sees.
+constexpr std::int64_t any_extent = -2;  // of an input: the length of a table, the width of what is projected
+
+// Rotary tables for positions 11 to 17; those of a head start a little later than those of the head before it.
+Tensor table(const qkcts_contract& terms, const SampleSpec& spec, bool cosine) {
+  const bool per_head = terms.rotation.tables == QKCTS_TABLES_PER_HEAD;
+  const std::int64_t heads = per_head ? spec.shape.q_heads : 1;
+  Tensor all;
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const RopeTables tables =
+        rope_tables(terms.rope, terms.rotation, spec.shape.head_dim, 11 + 3 * h, 7, accumulator_format(spec.format));
+    const Tensor& one = cosine ? tables.cos : tables.sin;
+    if (!per_head) return one;
+    all.type = one.type;
+    all.shape = {heads, one.shape[0], one.shape[1]};
+    all.bytes.insert(all.bytes.end(), one.bytes.begin(), one.bytes.end());
+  }
+  return all;
+}
+
+// NaN, an infinity or the largest number throughout k (or what it is projected from) and v of every key that no query
+// of the batch entry sees.
 void poison_unseen_keys(Case& c) {
   const Visibility visibility(c);
   const auto seen = [&](std::int64_t b, std::int64_t key) {
@@ -89,12 +110,14 @@ void poison_unseen_keys(Case& c) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double poison[] = {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity,
                            parameters(c.inputs.format).largest};
-  for (const Input input : {Input::k, Input::v}) {
+  for (const Input input : {Input::k, Input::v, Input::k_x}) {
+    if (!c.inputs.has(input)) continue;
     Tensor tensor = c.inputs.at(input);
-    const std::int64_t width = tensor.shape[3];
+    const std::int64_t width = tensor.shape.back();
+    const std::int64_t heads = input == Input::k_x ? 1 : c.shape.kv_heads;
     for (std::size_t i = 0; i < tensor.count(); ++i) {
       const std::int64_t token = static_cast<std::int64_t>(i) / width;
-      if (!seen(token / (c.shape.k_len * c.shape.kv_heads), token % c.shape.k_len))
+      if (!seen(token / (c.shape.k_len * heads), token % c.shape.k_len))
         tensor.set_pattern(i, encode(c.inputs.format, poison[token % 4]));
     }
     c.inputs.set(input, std::move(tensor));
@@ -110,18 +133,23 @@ Case sample_case(const Contract& contract, const SampleSpec& spec) {
   c.shape = spec.shape;
   c.inputs.format = spec.format;
   Random random(spec.seed);
+  const bool is_ratio = contract.terms.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG_RATIO;
+  const bool has_table = contract.terms.rope.order != QKCTS_ROPE_NONE;  // of 7 rows
+  const std::int64_t positions = is_ratio && !has_table ? 64 : 7;       // small ids have the ratio 1
   for (const InputRequirement& need : required_inputs(contract.terms, spec.shape, spec.format)) {
     if (need.input == Input::cos || need.input == Input::sin) {
-      const RopeTables tables = rope_tables(contract.terms.rope, contract.terms.rotation, spec.shape.head_dim, 11, 7,
-                                            accumulator_format(spec.format));
-      c.inputs.set(need.input, need.input == Input::cos ? tables.cos : tables.sin);
+      c.inputs.set(need.input, table(contract.terms, spec, need.input == Input::cos));
       continue;
     }
     std::vector<std::int64_t> shape = need.shape;
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
-      if (shape[axis] < 0) shape[axis] = axis == 1 ? spec.shape.q_heads : 1;
+      if (shape[axis] == any_extent) {
+        shape[axis] = spec.width;
+      } else if (shape[axis] < 0) {
+        shape[axis] = axis == 1 ? spec.shape.q_heads : 1;
+      }
     Tensor tensor = Tensor::zeros(need.type, shape);
-    fill(tensor, need.input, spec, random);
+    fill(tensor, need.input, spec, positions, random);
     c.inputs.set(need.input, std::move(tensor));
   }
   if (contract.terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) poison_unseen_keys(c);

@@ -23,6 +23,7 @@ struct SampleSpec {
   SampleValues values = SampleValues::full;
   std::uint64_t seed = 1;
   qkcts_shape shape{1, 4, 2, 3, 5, 8, 6};  // B, Hq, Hkv, Lq, Lk, D, Dv
+  std::int64_t width = 5;                  // E of the rows that are projected
 };
 
 Case sample_case(const Contract& contract, const SampleSpec& spec);

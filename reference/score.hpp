@@ -35,10 +35,11 @@ Enclosure<Digits> score_factor(const CaseValues& values, std::int64_t h) {
   return tau;
 }
 
-// 1 + alpha ln(1 + periods), exact where that is 1.
+// 1 + alpha ln(ratio), exact where that is 1.
 template <unsigned Digits>
-Enclosure<Digits> position_factor(const CaseValues& values, std::int64_t periods) {
-  Enclosure<Digits> factor(1ul + static_cast<unsigned long>(periods));
+Enclosure<Digits> position_factor(const CaseValues& values, const QueryRatio& ratio) {
+  Enclosure<Digits> factor(static_cast<unsigned long>(ratio.over));
+  factor /= static_cast<unsigned long>(ratio.under);
   mpfi_log(raw(factor), raw(factor));
   factor *= Enclosure<Digits>(values.terms.logits.query_alpha);
   return factor + 1ul;

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow twin of the reference: recomputes every stage of dumped cases with mpmath and compares every stored bit.
 
-usage: slow_twin.py PATH/reference_dump [flip | neighbours]
+usage: slow_twin.py PATH/reference_dump [flip | neighbours | points]
 
 It shares no code with the reference and writes the formulas differently: the variance is E[x^2] - E[x]^2, a rotation is
 a complex product, the softmax is formed without any shift, roundings are integer divisions. With `flip` every third
 case is recomputed under a slightly wrong epsilon, scale or mask; the comparison must then fail (the control of this
 control), and the exit status says so. With `neighbours` the cases of a clause are recomputed under a contract that
-differs in this clause alone; in one of them at least that must be noticed.
+differs in this clause alone; in one of them at least that must be noticed. With `points` the cases have rounding points
+drawn by lot; without them no case may agree.
 """
 import json
 import subprocess
@@ -53,20 +54,31 @@ def compare_element(z, stored, name, where):
     assert hi == approximate, where
 
 
+def compare_before(values, stage, where):
+    """What a stage with a rounding point held before it, as binary64."""
+    for i, text in enumerate(stage.get("before", [])):
+        before = number(text)
+        if mpmath.isfinite(values[i]):
+            z = Fraction(0) if abs(values[i]) < ZERO else snap(fraction(values[i]))
+            assert hi_lo(z)[0] == Fraction(before), (where, i, mpmath.nstr(values[i], 30), text)
+        else:
+            assert before != before or mpf(before) == values[i], (where, i, values[i], text)
+
+
 def compare_tables(case):
-    """cos and sin of position * frequency for positions 11, 12, ... as the dump makes them, correctly rounded."""
+    """cos and sin of position * frequency for positions 11, 12, ... as the dump makes them, correctly rounded; the
+    tables of a head begin three positions after those of the head before."""
     name = "binary64" if case["format"] == "binary64" else "binary32"
     for table in ("cos", "sin"):
         if table not in case["inputs"]:
             continue
-        rows, pairs = case["inputs"][table]["shape"]
-        for row in range(rows):
-            for i in range(pairs):
-                with mpmath.workprec(BITS):
-                    turned = wave(case["contract"]["rope"], 2 * pairs, row + 11, i)
-                    z = turned.real if table == "cos" else turned.imag
-                    stored = number(case["inputs"][table]["values"][row * pairs + i])
-                    assert to_pattern(fraction(z), name)[1] == Fraction(stored), (case["slug"], table, row, i)
+        rows, pairs = case["inputs"][table]["shape"][-2:]
+        for index, text in enumerate(case["inputs"][table]["values"]):
+            head, row, i = index // (rows * pairs), index // pairs % rows, index % pairs
+            with mpmath.workprec(BITS):
+                turned = wave(case["contract"]["rope"], 2 * pairs, row + 11 + 3 * head, i)
+                z = turned.real if table == "cos" else turned.imag
+                assert to_pattern(fraction(z), name)[1] == Fraction(number(text)), (case["slug"], table, index)
 
 
 def compare(case, flip=False):
@@ -77,6 +89,7 @@ def compare(case, flip=False):
     for name, stage in case["stages"].items():
         values = twin.stages[name]
         assert len(values) == len(stage["elements"]), name
+        compare_before(twin.before.get(name), stage, f"{case['slug']} {case['format']} before {name}")
         for i, (z, stored) in enumerate(zip(values, stage["elements"])):
             with mpmath.workprec(BITS):
                 compare_element(z, stored, stage["format"], f"{case['slug']} {case['format']} {name}[{i}]")
@@ -125,11 +138,21 @@ def check_neighbours(cases):
     return missed == 0
 
 
+def check_points(cases):
+    print(f"{len(cases)} cases, {sum(compare(case) for case in cases)} elements agree")
+    missed = [case for case in cases if not is_noticed(changed(case, lambda contract: contract.pop("rounding")))]
+    for case in missed:
+        print("points not noticed:", case["slug"], case["format"], case["contract"]["rounding"])
+    return cases and not missed
+
+
 def main():
-    dump = subprocess.run([sys.argv[1], "all"], check=True, capture_output=True, text=True).stdout
-    cases = [json.loads(line) for line in dump.splitlines()]
     what = sys.argv[2] if len(sys.argv) > 2 else "check"
-    return 0 if {"check": check, "flip": check_flipped, "neighbours": check_neighbours}[what](cases) else 1
+    dump = subprocess.run([sys.argv[1], "points" if what == "points" else "all"],
+                          check=True, capture_output=True, text=True).stdout
+    cases = [json.loads(line) for line in dump.splitlines()]
+    checks = {"check": check, "flip": check_flipped, "neighbours": check_neighbours, "points": check_points}
+    return 0 if checks[what](cases) else 1
 
 
 if __name__ == "__main__":

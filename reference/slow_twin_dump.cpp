@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints sample cases with the reference's stages as JSON lines, for slow_twin.py to recompute.
-// usage: reference_dump all | CONTRACT FORMAT full|coarse|wide|tiny SEED
+// usage: reference_dump all | points | CONTRACT FORMAT full|coarse|wide|tiny SEED
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
@@ -46,6 +47,7 @@ Json case_json(const Case& c) {
       target["elements"].push_back({proven.expected[i], exact_text(proven.hi[i]), proven.lo[i],
                                     static_cast<int>(proven.rule[i]), exact_text(result.exact.values[stage][i])});
     }
+    for (const double before : result.exact.before[stage]) target["before"].push_back(exact_text(before));
   }
   for (const auto& [name, values] : {std::pair{"entropy", &result.statistics.entropy},
                                      {"p_max", &result.statistics.p_max},
@@ -56,6 +58,17 @@ Json case_json(const Case& c) {
 
 void print(const Contract& contract, const SampleSpec& spec) {
   std::puts(canonical_text(case_json(sample_case(contract, spec))).c_str());
+}
+
+// Values over a third of the exponent range of binary32 overflow the rounding points of a narrower format.
+void print_what_fits(const Contract& contract, SampleSpec spec) {
+  try {
+    print(contract, spec);
+  } catch (const InputError&) {
+    if (!has_rounding_points(contract.terms.rounding)) throw;
+    spec.values = SampleValues::full;
+    print(contract, spec);
+  }
 }
 
 void print_all() {
@@ -70,10 +83,63 @@ void print_all() {
       spec.values = kinds[seed % 4];
       if (repeat % 2 == 1) spec.shape = {2, 2, 1, 4, 3, 6, 1};
       const Contract contract = shipped_contract(name);
+      if (contract.terms.rotation.tables == QKCTS_TABLES_PER_HEAD) spec.shape.kv_heads = spec.shape.q_heads;
       if (!shape_fault(contract.terms, spec.shape).empty()) spec.shape.head_dim = 20;  // room for every rotated span
-      print(contract, spec);
+      print_what_fits(contract, spec);
     }
   }
+}
+
+// Every point that the contract has a place for: none or a format, by lot.
+void draw_points(qkcts_contract& terms, std::uint64_t seed) {
+  std::uint64_t state = seed;
+  const auto draw = [&state]() -> std::uint32_t {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    constexpr std::uint32_t formats[] = {
+        0, 0, QKCTS_BINARY64, QKCTS_BINARY32, QKCTS_BINARY16, QKCTS_BFLOAT16, QKCTS_BFLOAT16, QKCTS_E4M3FN, QKCTS_E5M2};
+    return formats[(state >> 33) % std::size(formats)];
+  };
+  const auto vector_points = [&](bool with_inner) {
+    qkcts_vector_rounding points{};
+    points.projection = draw();
+    points.norm = draw();
+    if (points.norm != 0 && with_inner) {
+      points.root = draw();
+      points.reciprocal = draw();
+      points.unit = draw();
+    }
+    points.rope = draw();
+    if (points.rope != 0) points.rope_product = draw();
+    return points;
+  };
+  terms.rounding.q = vector_points(terms.q_norm.applied != 0);
+  terms.rounding.k = vector_points(terms.k_norm.applied != 0);
+  terms.rounding.v = vector_points(terms.v_norm.applied != 0);
+  terms.rounding.v.projection = terms.rounding.v.rope = terms.rounding.v.rope_product = 0;
+  terms.rounding.scaled_q = draw();
+  terms.rounding.scores = draw();
+  terms.rounding.capped = draw();
+  terms.rounding.probs = draw();
+  terms.rounding.output = QKCTS_BFLOAT16;
+  terms.rounding.saturate = 1;
+}
+
+void print_points() {
+  constexpr SampleValues kinds[] = {SampleValues::full, SampleValues::coarse};
+  constexpr Format formats[] = {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16};
+  std::uint64_t seed = 1000;
+  for (const std::string& name : shipped_contracts())
+    for (const SampleValues kind : kinds) {
+      Contract contract = shipped_contract(name);
+      SampleSpec spec;
+      spec.seed = ++seed;
+      spec.format = formats[(seed + seed / 4) % 4];
+      spec.values = kind;
+      if (contract.terms.rotation.tables == QKCTS_TABLES_PER_HEAD) spec.shape.kv_heads = spec.shape.q_heads;
+      if (!shape_fault(contract.terms, spec.shape).empty()) spec.shape.head_dim = 20;
+      draw_points(contract.terms, seed);
+      print(contract, spec);
+    }
 }
 
 SampleValues values_named(const std::string& name) {
@@ -89,6 +155,10 @@ int main(int argc, char** argv) {
   try {
     if (argc == 2 && std::string(argv[1]) == "all") {
       qkcts::print_all();
+      return 0;
+    }
+    if (argc == 2 && std::string(argv[1]) == "points") {
+      qkcts::print_points();
       return 0;
     }
     if (argc != 5) return 2;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For every clause of ABI 1.1: a shipped contract and a neighbour of it that differs in that clause alone."""
+"""For every clause of ABI 1.1 and 1.2: a shipped contract and a neighbour of it that differs in that clause alone."""
 import copy
 
 
@@ -9,6 +9,10 @@ def drop(section, key):
 
 def put(section, key, value):
     return lambda contract: contract.setdefault(section, {}).update({key: value})
+
+
+def move(point, other):
+    return lambda contract: contract["rounding"].update({other: contract["rounding"].pop(point)})
 
 
 NEIGHBOURS = [
@@ -54,6 +58,63 @@ NEIGHBOURS = [
     ("clause_mask_chunk", put("mask", "chunk", 2)),
     ("clause_mask_documents", put("mask", "documents", False)),
     ("clause_mask_prefix", put("mask", "prefix", False)),
+    ("clause_v_norm", put("v_norm", "gain", "none")),
+    ("clause_v_norm", put("v_norm", "gain", "w")),
+    ("clause_v_norm", put("v_norm", "eps", 0.0021)),
+    ("clause_v_norm", put("v_norm", "statistic", "sum_square")),
+    ("clause_v_full_width", put("v_norm", "axis", "head")),
+    ("clause_v_multiplier", drop("v_norm", "multiplier")),
+    ("clause_v_multiplier", drop("v_norm", "clip_before")),
+    ("clause_v_norm_hidden", drop("v_norm", "clip_after")),
+    ("clause_v_norm_hidden", put("v_norm", "root", "inside_root")),
+    ("clause_v_norm_hidden", put("mask", "empty_row", "zero")),
+    ("clause_projection_bias", put("projection", "bias", False)),
+    ("clause_projection_input_norm", lambda contract: contract.pop("q_input_norm")),
+    ("clause_projection_input_norm", put("k_input_norm", "gain", "w")),
+    ("clause_projection_input_norm", put("k_input_norm", "center", False)),
+    ("clause_projection_input_norm", put("q_input_norm", "eps", 4.1e-5)),
+    ("clause_projection_two_norms", put("k_norm", "eps", 3.1e-6)),
+    ("clause_projection_two_norms", lambda contract: contract.pop("q_input_norm")),
+    ("clause_projection_two_norms", put("projection", "bias", False)),
+    ("clause_rope_tables_per_head", put("rope", "tables", "shared")),
+    ("clause_query_temperature_ratio", put("score", "query_temperature", "log")),
+    ("clause_query_temperature_ratio", put("score", "query_alpha", 0.01)),
+    ("clause_query_temperature_ratio", put("score", "query_period", 1)),
+    # A point dropped, one put in another place, one in another format, one that does not round to nearest.
+    ("clause_round_projection", drop("rounding", "q_projection")),
+    ("clause_round_projection", move("k_projection", "k_norm_unit")),
+    ("clause_round_norm_root", drop("rounding", "q_norm_root")),
+    ("clause_round_norm_root", move("k_norm_root", "k_norm_reciprocal")),
+    ("clause_round_norm_reciprocal", drop("rounding", "k_norm_reciprocal")),
+    ("clause_round_norm_reciprocal", drop("rounding", "q_norm_root")),
+    ("clause_round_norm_unit", drop("rounding", "q_norm_unit")),
+    ("clause_round_norm_unit", put("rounding", "k_norm_unit", "bfloat16_toward_zero")),
+    ("clause_round_norm", put("rounding", "q_norm_unit", "bfloat16")),
+    ("clause_round_norm", put("rounding", "k_norm", "binary16")),
+    ("clause_round_norm", put("rounding", "q_norm", "bfloat16_toward_zero")),
+    ("clause_round_rope_product", drop("rounding", "q_rope_product")),
+    ("clause_round_rope_product", put("rounding", "k_rope_product", "bfloat16_toward_zero")),
+    ("clause_round_rope", drop("rounding", "k_rope")),
+    ("clause_round_rope", put("rounding", "q_rope_product", "bfloat16")),
+    ("clause_round_rope_then_norm", drop("rounding", "q_rope")),
+    ("clause_round_rope_then_norm", put("rope", "order", "norm_then_rope")),
+    ("clause_round_scaled_q", drop("rounding", "scaled_q")),
+    ("clause_round_scaled_q", move("scaled_q", "scores")),
+    ("clause_round_scaled_q", move("scaled_q", "q_norm")),
+    ("clause_round_scores", drop("rounding", "scores")),
+    ("clause_round_scores", move("scores", "scaled_q")),
+    ("clause_round_capped", drop("rounding", "scores")),
+    ("clause_round_capped", drop("rounding", "capped")),
+    ("clause_round_capped", put("rounding", "capped", "binary16_toward_zero")),
+    ("clause_round_probs", drop("rounding", "probs")),
+    ("clause_round_probs", put("rounding", "probs", "bfloat16_toward_zero")),
+    ("clause_round_probs", put("rounding", "output", "bfloat16")),
+    ("clause_round_output", drop("rounding", "output")),
+    ("clause_round_v_norm", drop("rounding", "v_norm_unit")),
+    ("clause_round_v_norm_reciprocal", drop("rounding", "v_norm_reciprocal")),
+    ("clause_round_e4m3fn", put("rounding", "q_rope", "e5m2")),
+    ("clause_round_e4m3fn", drop("rounding", "k_rope")),
+    ("clause_round_e5m2", put("rounding", "k_norm", "e4m3fn")),
 ]
 
 

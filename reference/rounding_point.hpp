@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The places where a contract rounds a value before it is used (QK-ROUND), and the decision at one of them, proven like
+// every other rounding: both ends of an enclosure agree, or the value is compared exactly with the only boundary left.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "reference/case_values.hpp"
+#include "reference/exact_cases.hpp"
+#include "reference/recorder.hpp"
+
+namespace qkcts {
+
+struct RoundingPoint {
+  Format format = Format::binary64;
+  bool saturate = false;
+  std::string_view name;  // as in JSON
+};
+
+// Of one side; points of stages that do not exist are left out.
+struct VectorPoints {
+  std::optional<RoundingPoint> projection, root, reciprocal, unit, norm, product, rope;
+};
+VectorPoints vector_points(const CaseValues& values, Side side);
+
+// Of the rows of attention.
+struct RowPoints {
+  std::optional<RoundingPoint> scaled_q, scores, capped, probs, output;
+};
+RowPoints row_points(const CaseValues& values);
+std::optional<RoundingPoint> row_point(const CaseValues& values, qkcts_stage stage);  // of scores ... output
+
+// What a point makes of a value: a number of its format, without a sign if it is 0, or an infinity where it overflows;
+// and the value before as binary64, which says what the rounding did.
+struct AtPoint {
+  double after = 0;
+  double before = 0;
+};
+
+// Nothing if the ends of the enclosure disagree.
+std::optional<AtPoint> round_at(const RoundingPoint& point, RealView lower, RealView upper);
+
+// The values at one point of one group or row, decided in any order and by any precision.
+class PointDecision {
+ public:
+  using Place = std::function<ElementPlace(std::size_t)>;              // of a value, for messages
+  using Rule = std::function<Standing(std::size_t, const Rational&)>;  // exact comparison of a value with t
+  enum class Ask : bool { enclosure_only, rule_too };
+
+  PointDecision(const CaseValues& values, const RoundingPoint& point, std::size_t count, Place place, Rule rule)
+      : values_(values), point_(point), place_(std::move(place)), rule_(std::move(rule)), decided_(count) {}
+
+  // Decides value i by its enclosure, or by the rule. Throws InputError if it overflows a point without `saturate`.
+  bool decide(std::size_t i, RealView lower, RealView upper, Ask ask);
+
+  // Likewise all of x, and puts the rounded numbers in their places; false if some stay open.
+  template <unsigned Digits>
+  bool apply(std::span<Enclosure<Digits>> x, Ask ask) {
+    bool complete = true;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      complete = decide(i, lower(x[i]), upper(x[i]), ask) && complete;
+      if (decided_[i]) x[i] = Enclosure<Digits>(decided_[i]->after);
+    }
+    return complete;
+  }
+
+  bool is_complete() const;
+  bool knows(std::size_t i) const { return decided_[i].has_value(); }
+  const AtPoint& at(std::size_t i) const { return *decided_[i]; }
+
+  // Throws UndecidedError with the point and the first place that is open.
+  [[noreturn]] void refuse(long bits) const;
+
+ private:
+  const CaseValues& values_;
+  RoundingPoint point_;
+  Place place_;
+  Rule rule_;
+  std::vector<std::optional<AtPoint>> decided_;
+};
+
+}  // namespace qkcts
