@@ -18,6 +18,12 @@ namespace qkcts {
 // masked holds -inf there, probs 0. Empty rows hold what the contract's empty_row says.
 struct ExactStages {
   std::array<std::vector<double>, QKCTS_STAGE_COUNT> values;
+  // Before the rounding point of the stage itself (QK-ROUND), likewise; empty where the stage has none.
+  std::array<std::vector<double>, QKCTS_STAGE_COUNT> before;
+
+  const std::vector<double>& unrounded(qkcts_stage stage) const {
+    return before[stage].empty() ? values[stage] : before[stage];
+  }
 };
 
 enum class Trust : std::uint8_t {

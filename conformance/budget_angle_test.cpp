@@ -8,18 +8,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "conformance/plain_profile.hpp"
+
 namespace qkcts {
 namespace {
 
 constexpr double u = 0x1p-24;
 constexpr long double pi = 3.141592653589793238462643383279502884L;
-
-Profile plain_profile() {
-  Profile p;
-  p.k_rsqrt = 1;
-  p.k_sqrt = p.k_exp = p.k_tanh = p.k_log = p.k_div = p.k_pow = p.k_cos = 0.5;
-  return p;
-}
 
 float rounded(double x) {
   return static_cast<float>(x);

@@ -38,19 +38,43 @@ BudgetArithmetic::BudgetArithmetic(const Profile& profile, TermSet terms)
     weight_lambda_ = underflow(profile, *profile.probability_storage);
     largest_weight_ = std::min(largest_, parameters(*profile.probability_storage).largest);
   }
+  // Weights that a matrix unit reads with fewer bits: one more rounding on the way to the product with v.
+  if (profile.u_p > 0) {
+    weight_roundoff_ = joined(weight_roundoff_, profile.u_p);
+    weight_lambda_ += profile.operand_underflow;
+  }
 }
 
 double BudgetArithmetic::growth(BudgetTerm term, double n) const {
-  const double factors = profile_.chain > 0 ? std::min(n, profile_.chain + 1.0) : n;
+  return growth(term, n, profile_.lanes > 0 ? std::ceil(n / profile_.lanes) : n);
+}
+
+// A term is rounded as a product, at every further addition in its lane, and once on every level of the tree that joins
+// the lanes.
+double BudgetArithmetic::growth(BudgetTerm term, double n, double in_lane) const {
+  double factors = profile_.chain > 0 ? std::min(n, profile_.chain + 1.0) : n;
+  if (profile_.lanes > 0) {
+    double levels = 0;
+    for (int joined_lanes = 1; joined_lanes < profile_.lanes; joined_lanes *= 2) {
+      ++levels;
+    }
+    factors = std::min(factors, in_lane + levels);
+  }
   return on(term) * growth_upper(factors, roundoff_);
 }
 
 double BudgetArithmetic::product_growth(BudgetTerm term, double n, double slots) const {
-  const double plain = growth(term, n);
-  if (profile_.product_growth <= 1) {
-    return plain;
+  return product_growth(term, n, slots, profile_.lanes > 0 ? std::ceil(n / profile_.lanes) : n);
+}
+
+double BudgetArithmetic::product_growth(BudgetTerm term, double n, double slots, double in_lane) const {
+  const double plain = growth(term, n, in_lane);
+  const double by_unit = on(term) * growth_upper(slots, profile_.product_growth * roundoff_);
+  if (units_only()) {
+    // Row sums are no product: they are formed in any order.
+    return term == BudgetTerm::softmax_sum ? plain : by_unit;
   }
-  return std::max(plain, on(term) * growth_upper(slots, profile_.product_growth * roundoff_));
+  return profile_.product_growth > 1 ? std::max(plain, by_unit) : plain;
 }
 
 double BudgetArithmetic::exp_exponent(BudgetTerm term) const {
@@ -84,6 +108,26 @@ double BudgetArithmetic::operand_error(double value, Format source) const {
   return on(BudgetTerm::input_operands) * error;
 }
 
+double BudgetArithmetic::read_off(MatrixOperand operand) const {
+  switch (operand) {
+    case MatrixOperand::q:
+      return profile_.u_q;
+    case MatrixOperand::k:
+      return profile_.u_k;
+    case MatrixOperand::p:
+      return profile_.u_p;
+    case MatrixOperand::v:
+      return profile_.u_v;
+  }
+  return 0;
+}
+
+double BudgetArithmetic::value_error(double value, double error) const {
+  const double u = operand_roundoff(MatrixOperand::v);
+  const double size = std::fabs(value) + error;
+  return u > 0 && size != 0 ? error + u * size + operand_lambda() : error;
+}
+
 double BudgetArithmetic::constant_distance(BudgetTerm term, double value) const {
   const double magnitude = std::fabs(value);
   if (magnitude < flush_threshold()) {
@@ -93,13 +137,33 @@ double BudgetArithmetic::constant_distance(BudgetTerm term, double value) const 
   return relative > 0 ? relative * magnitude + lambda(term) : 0;
 }
 
+bool BudgetArithmetic::multiplies_exactly(double x, double y) const {
+  const double product = x * y;
+  const double magnitude = std::fabs(product);
+  if (product == 0 || !(magnitude < largest_) || magnitude < flush_threshold() || magnitude < 0x1p-900 ||
+      (profile_.flush_to_zero && magnitude < smallest_normal(profile_.accumulator))) {
+    return x == 0 || y == 0;
+  }
+  return std::fma(x, y, -product) == 0 &&
+         decode(profile_.accumulator, encode(profile_.accumulator, product)) == product;
+}
+
 bool BudgetArithmetic::holds_integer(double value) const {
   return std::fabs(value) <= std::ldexp(1.0, parameters(profile_.accumulator).precision);
 }
 
+// Relative error of a constant in the accumulator format. A subnormal one is rounded against its quantum; one beyond
+// the range is for those to notice who multiply by it (holds()).
+double BudgetArithmetic::constant_off(double value) const {
+  if (decode(profile_.accumulator, encode(profile_.accumulator, value)) == value) {
+    return 0;
+  }
+  const double magnitude = std::fabs(value);
+  return magnitude < smallest_normal(profile_.accumulator) ? joined(roundoff_, underflow_ / magnitude) : roundoff_;
+}
+
 double BudgetArithmetic::constant_error(BudgetTerm term, double value) const {
-  const bool exact = decode(profile_.accumulator, encode(profile_.accumulator, value)) == value;
-  return exact ? 0 : on(term) * roundoff_;
+  return on(term) * constant_off(value);
 }
 
 }  // namespace qkcts

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "conformance/budget_terms.hpp"
 #include "conformance/machine_profile.hpp"
@@ -12,6 +13,9 @@ namespace qkcts {
 
 // Products that a matrix unit adds at once, at least; profiles give the growth of one product of a full block.
 constexpr int matrix_block = 4;
+
+// The four operands of the two products of attention.
+enum class MatrixOperand : std::uint8_t { q, k, p, v };
 
 // Each roundoff is asked for together with the term that it belongs to, and is 0 while that term is switched off.
 class BudgetArithmetic {
@@ -24,16 +28,25 @@ class BudgetArithmetic {
   double lambda(BudgetTerm term) const { return on(term) * underflow_; }
   // Additional error of a subtraction or addition of either sign: only flushing makes one.
   double sum_lambda(BudgetTerm term) const { return on(term) * sum_underflow_; }
-  // Relative growth of a sum of n products in any order, or in the chain that the profile declares.
+  // Relative growth of a sum of n products in any order, or in the chain or the lanes that the profile declares.
   double growth(BudgetTerm term, double n) const;
+  // The same of terms that are not neighbours: `in_lane` of them at most meet in one lane.
+  double growth(BudgetTerm term, double n, double in_lane) const;
   // Relative growth of a sum of products that may be formed by a matrix unit. `slots` counts the products in units of
   // whole blocks of matrix_block products, for a partly filled block rounds as often as a full one.
   double product_growth(BudgetTerm term, double n, double slots) const;
+  double product_growth(BudgetTerm term, double n, double slots, double in_lane) const;
+  int lanes() const { return profile_.lanes; }
+  // Are both products always formed by a matrix unit, which rounds less often than once per product?
+  bool units_only() const { return profile_.product_growth < 1; }
 
   double rsqrt(BudgetTerm term) const { return on(term) * function_error(profile_.k_rsqrt); }
   double sqrt(BudgetTerm term) const { return on(term) * function_error(profile_.k_sqrt); }
-  double tanh(BudgetTerm term) const { return on(term) * function_error(profile_.k_tanh); }
+  double tanh(BudgetTerm term) const { return on(term) * std::max(function_error(profile_.k_tanh), profile_.a_tanh); }
+  double tanh_absolute(BudgetTerm term) const { return on(term) * profile_.b_tanh; }
   double log(BudgetTerm term) const { return on(term) * function_error(profile_.k_log); }
+  // Of the logarithm of a row sum, beside its relative error.
+  double log_absolute(BudgetTerm term) const { return on(term) * profile_.b_log; }
   double pow(BudgetTerm term) const { return on(term) * function_error(profile_.k_pow); }
   double wave(BudgetTerm term) const { return on(term) * function_error(profile_.k_cos); }
   // Sine and cosine beside their relative error: what the profile grants, and K quanta where they are subnormal.
@@ -56,6 +69,10 @@ class BudgetArithmetic {
   double weight_roundoff(BudgetTerm term) const { return on(term) * weight_roundoff_; }
   double weight_lambda(BudgetTerm term) const { return on(term) * weight_lambda_; }
 
+  // An operand of a product as the matrix unit reads it (M1): relative error, and absolute one where it is subnormal.
+  double operand_roundoff(MatrixOperand operand) const { return on(BudgetTerm::matrix_operands) * read_off(operand); }
+  double operand_lambda() const { return on(BudgetTerm::matrix_operands) * profile_.operand_underflow; }
+
   // Storage rounding of an observed stage: roundoff * (|z| + D) + underflow.
   double storage(Format format, double magnitude, double error) const;
 
@@ -64,13 +81,26 @@ class BudgetArithmetic {
 
   // How far an input of the given format may be off when an operation reads it.
   double operand_error(double value, Format source) const;
+  // Error of a value that a norm has made, where the output counts it (O5).
+  double norm_made(double error) const { return on(BudgetTerm::value_norm) * error; }
+  // Error of a value of v, off by `error`, as the product with the weights reads it: a matrix unit may drop bits of it.
+  double value_error(double value, double error) const;
+  // Is x y a number of the accumulator, so that no rounding and no flushing changes it? Both are exact.
+  bool multiplies_exactly(double x, double y) const;
   // Relative error of a constant given in binary64: 0 if the accumulator format holds it.
   double constant_error(BudgetTerm term, double value) const;
   // Its absolute error, underflow included.
   double constant_distance(BudgetTerm term, double value) const;
+  // Does a constant of this size lie in the range of the accumulator?
+  bool holds(double value) const { return std::fabs(value) * (1 + roundoff_) < largest_; }
+  // Do operands or sums lose so much by design that exponents of weights are off by more than a few per cent?
+  bool coarse() const {
+    return roundoff_ > 0x1p-20 || operand_roundoff(MatrixOperand::q) + operand_roundoff(MatrixOperand::k) > 0;
+  }
   // Is every integer up to this size a number of the accumulator format?
   bool holds_integer(double value) const;
 
+  Format accumulator() const { return profile_.accumulator; }
   double largest() const { return largest_; }  // finite numbers of the accumulator format end here
   double largest_weight() const { return largest_weight_; }
   double flush_threshold() const { return profile_.denormals_are_zero ? smallest_normal(profile_.accumulator) : 0; }
@@ -79,10 +109,20 @@ class BudgetArithmetic {
   // The plain roundoff, for questions of range that no term switches.
   double range_roundoff() const { return roundoff_; }
   double range_exp() const { return function_error(profile_.k_exp); }
+  // By how much a number may exceed the exact one after k roundings, in questions of range. 1.0001 is more than enough
+  // for every accumulator but binary16.
+  double range_room(double k) const { return std::max(1.0001, 1 + growth_upper(k, roundoff_)); }
+  // More than log2 e, by which kernels in base 2 multiply scores, with the roundings of constant and product.
+  double base_two_room() const { return std::max(1.5, 1.4426950408889636 * (1 + growth_upper(4, roundoff_))); }
+  // Formulas of first order, k u in place of (1+u)^k - 1 with k <= 8, and products of two such parts, are made whole by
+  // this factor: docs/budgets.md, "Arithmetic". 1 where u^2 is nothing beside u.
+  double second_order() const { return roundoff_ > 0x1p-20 ? 1 + growth_upper(16, roundoff_) : 1; }
 
  private:
   double on(BudgetTerm term) const { return (terms_ >> static_cast<unsigned>(term) & 1u) != 0 ? 1.0 : 0.0; }
   double function_error(double ulps) const { return 2 * ulps * roundoff_; }
+  double read_off(MatrixOperand operand) const;
+  double constant_off(double value) const;
 
   Profile profile_;
   TermSet terms_;

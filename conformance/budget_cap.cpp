@@ -57,7 +57,7 @@ Addend linear_bias_errors(double slope, Format format, double distance, const Bu
   const double rounded = joined(u, arithmetic.holds_integer(distance) ? 0 : u);
   const double size = (std::fabs(slope) + read) * far;
   // Times log2 e, where a kernel in base 2 forms it.
-  if (!(size * 1.5 < arithmetic.largest())) {
+  if (!(size * arithmetic.base_two_room() < arithmetic.largest())) {
     return {slope * distance, std::numeric_limits<double>::infinity()};
   }
   return {slope * distance, sum_upper(read * far + rounded * size + arithmetic.lambda(linear_bias), 16)};
@@ -83,7 +83,8 @@ CappedError capped_error(const CapTerms& terms, double score, double score_error
     const double reached = slope * moved;
     const double factor = joined(arithmetic.tanh(cap_tanh), arithmetic.u(cap_product), terms.cap_error);
     error = (std::fabs(value) + reached) * factor + reached +
-            terms.cap * arithmetic.tanh_quanta(cap_underflow) * (1 + factor) + lambda;
+            terms.cap * (arithmetic.tanh_quanta(cap_underflow) + arithmetic.tanh_absolute(cap_tanh)) * (1 + factor) +
+            lambda;
   }
   CappedError result{error, error};
   if (terms.bias_after || terms.linear) {
@@ -99,6 +100,9 @@ CappedError capped_error(const CapTerms& terms, double score, double score_error
     // Score and biases may each be multiplied by log2 e before they are added.
     result.softmax_error = result.error + joined(arithmetic.u(softmax_exponent), arithmetic.u(softmax_exponent)) *
                                               (std::fabs(exact_capped) + 2 * biases + result.error);
+  }
+  if (!arithmetic.holds(terms.cap)) {
+    result.error = std::numeric_limits<double>::infinity();
   }
   result.error = sum_upper(result.error, 32);
   result.softmax_error = sum_upper(std::max(result.softmax_error, result.error), 32);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/budget_head.hpp"
 
+#include <algorithm>
+
 #include "conformance/seen_keys.hpp"
 
 namespace qkcts {
@@ -15,6 +17,32 @@ VectorError unseen_key(std::int64_t head_dim) {
   return vector;
 }
 
+void add_read_row(const Case& c, std::int64_t b, std::int64_t kv_head, std::int64_t key,
+                  const BudgetArithmetic& arithmetic, HeadData& data) {
+  const Tensor& v = c.inputs.at(Input::v);
+  const std::int64_t first = ((b * c.shape.kv_heads + kv_head) * c.shape.k_len + key) * c.shape.v_head_dim;
+  for (std::int64_t d = 0; d < c.shape.v_head_dim; ++d) {
+    const double value = v.value(static_cast<std::size_t>(first + d));
+    data.v.push_back(value);
+    data.v_error.push_back(arithmetic.value_error(value, arithmetic.operand_error(value, c.inputs.format)));
+  }
+}
+
+// What a norm has made of a row of v. Its errors, the common factor of the row included, are those of its key alone, so
+// the output counts them like errors of reading.
+void add_computed_row(const Case& c, std::int64_t b, std::int64_t kv_head, std::int64_t key, const ValueNorm& v_norm,
+                      const BudgetArithmetic& arithmetic, HeadData& data) {
+  const VectorError row = v_norm.budget->row(b, kv_head, key).product;
+  data.v_domain = data.v_domain || row.domain;
+  const std::int64_t first = ((b * c.shape.kv_heads + kv_head) * c.shape.k_len + key) * c.shape.v_head_dim;
+  for (std::int64_t d = 0; d < c.shape.v_head_dim; ++d) {
+    const double value = (*v_norm.exact)[static_cast<std::size_t>(first + d)];
+    const double error = row.domain ? 0 : sum_upper(row.total(static_cast<std::size_t>(d)), 16);
+    data.v.push_back(value);
+    data.v_error.push_back(arithmetic.value_error(value, arithmetic.norm_made(error)));
+  }
+}
+
 }  // namespace
 
 SeenTokens::SeenTokens(const Case& c) : k_len_(c.shape.k_len) {
@@ -23,26 +51,27 @@ SeenTokens::SeenTokens(const Case& c) : k_len_(c.shape.k_len) {
   }
 }
 
-HeadData head_data(const Case& c, std::int64_t b, std::int64_t kv_head, OperandBudget& k, const SeenTokens& tokens,
-                   const BudgetArithmetic& arithmetic) {
+HeadData head_data(const Case& c, std::int64_t b, std::int64_t kv_head, OperandBudget& k, const ValueNorm& v_norm,
+                   const SeenTokens& tokens, const BudgetArithmetic& arithmetic) {
   const qkcts_shape& shape = c.shape;
   HeadData data(shape.head_dim, shape.k_len);
   for (std::int64_t key = 0; key < shape.k_len; ++key) {
     data.keys.set(key, tokens.seen(b, key) ? k.row(b, kv_head, key).product : unseen_key(shape.head_dim));
   }
-  const Tensor& v = c.inputs.at(Input::v);
-  const std::int64_t elements = shape.k_len * shape.v_head_dim;
-  const std::int64_t first = (b * shape.kv_heads + kv_head) * elements;
-  bool exact = true;
-  for (std::int64_t i = 0; i < elements; ++i) {
-    const bool seen = tokens.seen(b, i / shape.v_head_dim);
-    data.v.push_back(seen ? v.value(static_cast<std::size_t>(first + i)) : 0.0);
-    data.v_error.push_back(seen ? arithmetic.operand_error(data.v.back(), c.inputs.format) : 0.0);
-    exact = exact && data.v_error.back() == 0;
+  data.v_computed = v_norm.budget != nullptr;
+  for (std::int64_t key = 0; key < shape.k_len; ++key) {
+    if (!tokens.seen(b, key)) {
+      data.v.resize(data.v.size() + static_cast<std::size_t>(shape.v_head_dim));
+      data.v_error.resize(data.v.size());
+    } else if (data.v_computed) {
+      add_computed_row(c, b, kv_head, key, v_norm, arithmetic, data);
+    } else {
+      add_read_row(c, b, kv_head, key, arithmetic, data);
+    }
   }
   data.v.resize(data.v.size() + static_cast<std::size_t>(shape.v_head_dim));
   data.v_error.resize(data.v.size());
-  if (exact) {
+  if (std::all_of(data.v_error.begin(), data.v_error.end(), [](double error) { return error == 0; })) {
     data.v_error.clear();
   }
   return data;

@@ -15,6 +15,8 @@ struct HeadData {
   KeyPanel keys;
   std::vector<double> v;        // [Lk + 1][Dv]; the last row is 0, the value of a sink
   std::vector<double> v_error;  // likewise; empty if every value is read exactly
+  bool v_computed = false;      // they are what a norm makes of v: known to 2^-50, and v_error may exceed them
+  bool v_domain = false;        // one of them may overflow, and no weight of 0 takes that away
 };
 
 // Tokens of k and v that some query of the batch entry sees; under `hidden_values: finite` all of them, for nothing
@@ -31,7 +33,13 @@ class SeenTokens {
   std::vector<bool> seen_;  // empty: all
 };
 
-HeadData head_data(const Case& c, std::int64_t b, std::int64_t kv_head, OperandBudget& k, const SeenTokens& tokens,
-                   const BudgetArithmetic& arithmetic);
+// `v_norm` are the values after their norm, where the contract has one.
+struct ValueNorm {
+  OperandBudget* budget = nullptr;
+  const std::vector<double>* exact = nullptr;  // the stage v_norm
+};
+
+HeadData head_data(const Case& c, std::int64_t b, std::int64_t kv_head, OperandBudget& k, const ValueNorm& v_norm,
+                   const SeenTokens& tokens, const BudgetArithmetic& arithmetic);
 
 }  // namespace qkcts

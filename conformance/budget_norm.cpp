@@ -74,10 +74,12 @@ struct MeanError {
 MeanError mean_error(const Sums& sums, const BudgetArithmetic& arithmetic) {
   const double u = arithmetic.u(norm_mean);
   const double lambda = arithmetic.lambda(norm_underflow);
-  const double growth = joined(arithmetic.growth(norm_mean, sums.n), arithmetic.quotient(norm_mean));
+  // A length that the accumulator does not hold (binary16, beyond 2048) is a rounded divisor.
+  const double by_length = joined(arithmetic.quotient(norm_mean), arithmetic.constant_error(norm_mean, sums.n));
+  const double growth = joined(arithmetic.growth(norm_mean, sums.n), by_length);
   const double summed = growth * sums.magnitude + (arithmetic.sum_lambda(norm_underflow) + lambda) * (1 + growth);
   const double levels = std::ceil(log_upper(sums.n) * 1.4427);
-  const double update = joined(u, arithmetic.quotient(norm_mean));
+  const double update = joined(u, by_length);
   const double spread = 1 + growth_upper(2 * sums.n, u) + expm1_upper(3 * levels * update);
   const double tree = ((sums.n - 1) * u + update * levels) * sums.magnitude;
   // A running mean that is wrong by e at every stage moves the sum of squared differences: see docs/budgets.md, N2.
@@ -99,7 +101,8 @@ StatisticRange statistic_range(const qkcts_norm& norm, const Sums& sums, const M
   const double n = sums.n;
   const double u = arithmetic.u(norm_statistic);
   const double u_mean = arithmetic.u(norm_mean);
-  const double quotient = mean_square ? arithmetic.quotient(norm_statistic) : 0;
+  const double quotient =
+      mean_square ? joined(arithmetic.quotient(norm_statistic), arithmetic.constant_error(norm_statistic, n)) : 0;
   const double sigma = std::sqrt(sums.statistic);
   const double eta = sums.input_norm + blur;
   const double lower_sigma = std::max(0.0, sigma - eta);
@@ -235,6 +238,11 @@ NormStatistics norm_statistics(const qkcts_norm& norm, std::span<const double> x
   result.mean_input = norm.center != 0 ? sums.input : 0;
   result.root = root.root;
   result.root_lower = root.lower * (1 - 0x1p-48);
+  result.root_upper = (root.root + root.rise) * (1 + 0x1p-48);
+  // A root of sums of n numbers >= 0; squares below the range of binary64 are lost.
+  result.root_blur = root.root * (sums.n + 64) * 0x1p-50 + blur + std::sqrt(sums.n + 2) * 0x1p-537;
+  result.mean_blur = norm.center != 0 ? (inexact + 0x1p-70) * sums.magnitude : 0;
+  result.inexact = inexact;
   const double room = 1 + growth_upper(sums.n + 8, arithmetic.range_roundoff());
   const bool overflows = !(sums.square * sums.n * room < arithmetic.largest()) ||
                          !(sums.magnitude * sums.n * room < arithmetic.largest()) || !(norm.eps < arithmetic.largest());
@@ -306,12 +314,15 @@ double norm_element_error(const qkcts_norm& norm, const NormStatistics& statisti
   return sum_upper(own, 64);
 }
 
-bool norm_element_overflows(const NormStatistics& statistics, double x, double x_error,
-                            const NormParameters& parameters, const BudgetArithmetic& arithmetic) {
-  const double g = std::fabs(parameters.gain) + parameters.gain_error;
+NormFactors norm_factors(const NormStatistics& statistics, double x, double x_error, const NormParameters& parameters) {
   const double c = std::fabs((x - statistics.mean_high) - statistics.mean_low) + x_error + statistics.mean_input +
                    statistics.mean_error;
-  const double r = 1 / statistics.root_lower;
+  return {c, 1 / statistics.root_lower, std::fabs(parameters.gain) + parameters.gain_error};
+}
+
+bool norm_element_overflows(const NormStatistics& statistics, double x, double x_error,
+                            const NormParameters& parameters, const BudgetArithmetic& arithmetic) {
+  const auto [c, r, g] = norm_factors(statistics, x, x_error, parameters);
   const double room = 1 + 64 * arithmetic.range_roundoff();
   double reach = std::max({c, c * g, r, r * g, c * r, c * r * g, c * r * g + std::fabs(parameters.bias)}) * room;
   if (const double f = parameters.factor.value; f != 1) {

@@ -20,8 +20,13 @@ struct NormStatistics {
   double mean_input = 0;  // mean of the input errors
   double root = 1;        // d
   double root_lower = 1;  // least d that may be computed
-  double common = 0;      // rho: d/d' lies within 1 -+ rho
-  bool domain = false;    // the statistic may overflow, or d' may reach 0
+  double root_upper = 1;  // largest
+  // How far `root` and an exact difference from the mean may be from what is given here, and the share of x itself.
+  double root_blur = 0;
+  double mean_blur = 0;
+  double inexact = 0;
+  double common = 0;    // rho: d/d' lies within 1 -+ rho
+  bool domain = false;  // the statistic may overflow, or d' may reach 0
 };
 
 // `x` are the values to be normalised (all heads of the token for a full-width norm), `error` how far each may be off.
@@ -53,6 +58,12 @@ NormElement norm_element(const NormStatistics& statistics, double x, const NormP
 // number before the constant factor.
 double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,
                           const NormParameters& parameters, double exact_result, const BudgetArithmetic& arithmetic);
+
+// Upper bounds of the factors that an element without a bias is a product of: the centred number, 1/d, the gain.
+struct NormFactors {
+  double c = 0, r = 0, g = 0;
+};
+NormFactors norm_factors(const NormStatistics& statistics, double x, double x_error, const NormParameters& parameters);
 
 // Some product on the way may leave the range of the accumulator.
 bool norm_element_overflows(const NormStatistics& statistics, double x, double x_error,

@@ -9,24 +9,13 @@
 #include <cmath>
 #include <vector>
 
+#include "conformance/plain_profile.hpp"
+
 namespace qkcts {
 namespace {
 
 constexpr double u = 0x1p-24;
 constexpr double smallest = 0x1p-126;
-
-Profile plain_profile() {
-  Profile p;
-  p.k_rsqrt = 1;
-  p.k_sqrt = p.k_exp = p.k_tanh = p.k_log = p.k_div = 0.5;
-  return p;
-}
-
-Profile flushing_profile() {
-  Profile p = plain_profile();
-  p.flush_to_zero = p.denormals_are_zero = true;
-  return p;
-}
 
 qkcts_norm norm_terms(qkcts_statistic statistic, qkcts_root root, double eps) {
   qkcts_norm norm{};

@@ -4,33 +4,64 @@
 #include <cmath>
 
 #include "conformance/budget_rope.hpp"
+#include "conformance/budget_rounded_rope.hpp"
 
 namespace qkcts {
 namespace {
 
-std::vector<double> values_of(const Case& c, Input input) {
-  return c.inputs.has(input) ? c.inputs.at(input).values() : std::vector<double>{};
-}
+// What belongs to a side: its clauses, inputs and stages.
+struct SideParts {
+  const qkcts_norm& norm;
+  const qkcts_norm_range& range;
+  Input values, gain, bias, positions;
+  qkcts_stage projection, norm_stage, rope;
+  std::int64_t heads, length, head_dim;
+};
 
-std::size_t parameter_index(std::uint32_t axes, std::int64_t head_dim, std::int64_t h, std::int64_t d) {
-  switch (axes) {
-    case QKCTS_AXES_SCALAR:
-      return 0;
-    case QKCTS_AXES_HEAD_DIM:
-      return static_cast<std::size_t>(d);
-    case QKCTS_AXES_HEAD:
-      return static_cast<std::size_t>(h);
+SideParts parts_of(const Case& c, OperandSide side) {
+  const qkcts_contract& terms = c.contract.terms;
+  const qkcts_shape& shape = c.shape;
+  switch (side) {
+    case OperandSide::q:
+      return {terms.q_norm,       terms.q_range,         Input::q,           Input::q_gain,
+              Input::q_bias,      Input::q_position_ids, QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_Q_NORM,
+              QKCTS_STAGE_Q_ROPE, shape.q_heads,         shape.q_len,        shape.head_dim};
+    case OperandSide::k:
+      return {terms.k_norm,       terms.k_range,         Input::k,           Input::k_gain,
+              Input::k_bias,      Input::k_position_ids, QKCTS_STAGE_K_PROJ, QKCTS_STAGE_K_NORM,
+              QKCTS_STAGE_K_ROPE, shape.kv_heads,        shape.k_len,        shape.head_dim};
     default:
-      return static_cast<std::size_t>(h * head_dim + d);
+      return {terms.v_norm,      terms.v_range,         Input::v,          Input::v_gain,
+              Input::v_bias,     Input::k_position_ids, QKCTS_STAGE_COUNT, QKCTS_STAGE_V_NORM,
+              QKCTS_STAGE_COUNT, shape.kv_heads,        shape.k_len,       shape.v_head_dim};
   }
 }
 
-const qkcts_norm_range& range_of(const Case& c, OperandSide side) {
-  return side == OperandSide::q ? c.contract.terms.q_range : c.contract.terms.k_range;
+const qkcts_vector_rounding& points_of(const Case& c, OperandSide side) {
+  const qkcts_rounding& rounding = c.contract.terms.rounding;
+  return side == OperandSide::q ? rounding.q : (side == OperandSide::k ? rounding.k : rounding.v);
 }
 
-// Accuracy of ExactStages: what a norm after a rotation starts from.
+ProjectionBudget::Side projected(const Case& c, OperandSide side) {
+  const qkcts_projection& projection = c.contract.terms.projection;
+  if (side == OperandSide::q) {
+    return {Input::q_x,      Input::q_weight,    Input::q_weight_bias, Input::q_x_gain,
+            Input::q_x_bias, projection.q_input, c.shape.q_heads,      c.shape.q_len};
+  }
+  return {Input::k_x,      Input::k_weight,    Input::k_weight_bias, Input::k_x_gain,
+          Input::k_x_bias, projection.k_input, c.shape.kv_heads,     c.shape.k_len};
+}
+
+// Accuracy of ExactStages: what a norm after a projection or a rotation starts from.
 constexpr double exact_stage_accuracy = 0x1p-50;
+
+// The factor that the lanes share becomes part of the error of each.
+void multiply_out(VectorError& vector) {
+  for (std::size_t i = 0; vector.common > 0 && i < vector.error.size(); ++i) {
+    vector.error[i] = sum_upper(vector.total(i), 16);
+  }
+  vector.common = 0;
+}
 
 }  // namespace
 
@@ -39,33 +70,44 @@ OperandBudget::OperandBudget(const Case& c, const ExactStages& exact, OperandSid
     : case_(c),
       exact_(exact),
       arithmetic_(arithmetic),
-      norm_(side == OperandSide::q ? c.contract.terms.q_norm : c.contract.terms.k_norm),
+      norm_(parts_of(c, side).norm),
       rope_(c.contract.terms.rope),
-      transforms_(transforms(norm_, range_of(c, side))),
-      clamp_before_(clamp_terms(range_of(c, side).clip_before, arithmetic)),
-      clamp_after_(clamp_terms(range_of(c, side).clip_after, arithmetic)),
-      factor_(factor_terms(range_of(c, side).multiplier, arithmetic)),
-      gain_input_(side == OperandSide::q ? Input::q_gain : Input::k_gain),
-      bias_input_(side == OperandSide::q ? Input::q_bias : Input::k_bias),
-      position_input_(side == OperandSide::q ? Input::q_position_ids : Input::k_position_ids),
-      norm_stage_(side == OperandSide::q ? QKCTS_STAGE_Q_NORM : QKCTS_STAGE_K_NORM),
-      rope_stage_(side == OperandSide::q ? QKCTS_STAGE_Q_ROPE : QKCTS_STAGE_K_ROPE),
-      heads_(side == OperandSide::q ? c.shape.q_heads : c.shape.kv_heads),
-      length_(side == OperandSide::q ? c.shape.q_len : c.shape.k_len),
-      head_dim_(c.shape.head_dim),
-      input_(values_of(c, side == OperandSide::q ? Input::q : Input::k)) {
-  if (norm_.applied != 0 && norm_.gain != QKCTS_GAIN_NONE) {
-    gain_ = values_of(c, gain_input_);
-  }
-  if (norm_.applied != 0 && norm_.bias_axes != QKCTS_AXES_NONE) {
-    bias_ = values_of(c, bias_input_);
+      order_(side == OperandSide::v ? static_cast<std::uint32_t>(QKCTS_ROPE_NONE) : rope_.order),
+      transforms_(transforms(norm_, parts_of(c, side).range)),
+      clamp_before_(clamp_terms(parts_of(c, side).range.clip_before, arithmetic)),
+      clamp_after_(clamp_terms(parts_of(c, side).range.clip_after, arithmetic)),
+      factor_(factor_terms(parts_of(c, side).range.multiplier, arithmetic)),
+      inner_points_(norm_points(points_of(c, side), c.contract.terms.rounding.saturate != 0, arithmetic)),
+      tensors_(c, norm_, parts_of(c, side).gain, parts_of(c, side).bias, arithmetic),
+      position_input_(parts_of(c, side).positions),
+      projection_stage_(parts_of(c, side).projection),
+      norm_stage_(parts_of(c, side).norm_stage),
+      rope_stage_(parts_of(c, side).rope),
+      heads_(parts_of(c, side).heads),
+      length_(parts_of(c, side).length),
+      head_dim_(parts_of(c, side).head_dim) {
+  const qkcts_vector_rounding& points = points_of(c, side);
+  const auto point = [&](std::uint32_t format) {
+    return RoundingPoint(BudgetTerm::rounding_point, format, c.contract.terms.rounding.saturate != 0, arithmetic);
+  };
+  norm_point_ = point(points.norm);
+  product_point_ = point(points.rope_product);
+  rope_point_ = point(points.rope);
+  if (side != OperandSide::v && c.contract.terms.projection.form != QKCTS_PROJECTION_NONE) {
+    projection_point_ = point(points.projection);
+    projection_.emplace(c, projected(c, side), exact.unrounded(projection_stage_), arithmetic);
+  } else {
+    input_ = c.inputs.at(parts_of(c, side).values).values();
   }
   const qkcts_rotation& rotation = c.contract.terms.rotation;
-  if (rope_.order != QKCTS_ROPE_NONE && rotation.angles == QKCTS_ANGLES_COMPUTED) {
+  if (order_ != QKCTS_ROPE_NONE && rotation.angles == QKCTS_ANGLES_COMPUTED) {
     angles_.emplace(rope_, rotation, 2 * rope_pairs(rope_, head_dim_), arithmetic);
-  } else if (rope_.order != QKCTS_ROPE_NONE) {
-    cos_ = values_of(c, Input::cos);
-    sin_ = values_of(c, Input::sin);
+  } else if (order_ != QKCTS_ROPE_NONE) {
+    cos_ = c.inputs.at(Input::cos).values();
+    sin_ = c.inputs.at(Input::sin).values();
+    if (rotation.tables == QKCTS_TABLES_PER_HEAD) {
+      head_table_ = static_cast<std::int64_t>(cos_.size()) / c.shape.q_heads;
+    }
   }
   const std::int64_t groups = norm_.axis == QKCTS_AXIS_FULL_WIDTH ? 1 : heads_;
   statistics_.resize(static_cast<std::size_t>(c.shape.batch * groups * length_));
@@ -75,13 +117,19 @@ std::int64_t OperandBudget::row_index(std::int64_t b, std::int64_t h, std::int64
   return (b * heads_ + h) * length_ + t;
 }
 
-bool OperandBudget::rotates_first() const {
-  return rope_.order == QKCTS_ROPE_THEN_NORM;
+const std::vector<double>& OperandBudget::sources() const {
+  if (rotates_first()) {
+    return exact_.values[rope_stage_];
+  }
+  return projection_ ? exact_.values[projection_stage_] : input_;
+}
+
+double OperandBudget::source_accuracy() const {
+  return rotates_first() || projection_ ? exact_stage_accuracy : 0;
 }
 
 std::vector<double> OperandBudget::norm_source(std::int64_t row) const {
-  const std::vector<double>& values = rotates_first() ? exact_.values[rope_stage_] : input_;
-  const double* x = values.data() + row * head_dim_;
+  const double* x = sources().data() + row * head_dim_;
   std::vector<double> source(x, x + head_dim_);
   for (double& value : source) {
     value = clamp_before_.value(value);
@@ -89,23 +137,30 @@ std::vector<double> OperandBudget::norm_source(std::int64_t row) const {
   return source;
 }
 
-void OperandBudget::clamp_source(VectorError& vector, std::int64_t row) const {
+// Before norm, factor and clamps: a factor that is common to the vector is multiplied out, for none of them lets it
+// through as it is, and the clamp before the norm acts.
+void OperandBudget::settle_source(VectorError& vector, std::int64_t row) const {
+  multiply_out(vector);
   if (!clamp_before_.exists()) {
     return;
   }
-  const std::vector<double>& values = rotates_first() ? exact_.values[rope_stage_] : input_;
-  const double* x = values.data() + row * head_dim_;
+  const double* x = sources().data() + row * head_dim_;
   for (std::int64_t d = 0; d < head_dim_; ++d) {
     const auto i = static_cast<std::size_t>(d);
-    const double blur = rotates_first() ? std::fabs(x[d]) * exact_stage_accuracy : 0;
+    const double blur = std::fabs(x[d]) * source_accuracy();
     vector.error[i] = clamp_before_.moved(x[d], vector.error[i], blur);
     vector.magnitude[i] = std::fabs(clamp_before_.value(x[d]));
   }
 }
 
-VectorError OperandBudget::input_row(std::int64_t row) const {
+VectorError OperandBudget::first_row(std::int64_t b, std::int64_t h, std::int64_t t) {
+  if (projection_) {
+    VectorError vector = projection_->row(b, h, t);
+    round_stage(vector, projection_stage_, row_index(b, h, t), projection_point_);
+    return vector;
+  }
   VectorError vector;
-  const double* x = input_.data() + row * head_dim_;
+  const double* x = input_.data() + row_index(b, h, t) * head_dim_;
   for (std::int64_t d = 0; d < head_dim_; ++d) {
     vector.magnitude.push_back(std::fabs(x[d]));
     vector.error.push_back(arithmetic_.operand_error(x[d], case_.inputs.format));
@@ -113,43 +168,47 @@ VectorError OperandBudget::input_row(std::int64_t row) const {
   return vector;
 }
 
-TableEntry OperandBudget::table_entry(std::int64_t position, std::int64_t pair) const {
+TableEntry OperandBudget::table_entry(std::int64_t h, std::int64_t position, std::int64_t pair) const {
   if (angles_) {
     return angles_->entry(static_cast<double>(position), pair);
   }
   const Format format = case_.inputs.format == Format::binary64 ? Format::binary64 : Format::binary32;
-  const auto at = static_cast<std::size_t>(position * rope_pairs(rope_, head_dim_) + pair);
+  const auto at = static_cast<std::size_t>(h * head_table_ + position * rope_pairs(rope_, head_dim_) + pair);
   return {cos_[at], sin_[at], arithmetic_.operand_error(cos_[at], format), arithmetic_.operand_error(sin_[at], format)};
 }
 
-VectorError OperandBudget::rotated(VectorError vector, std::int64_t b, std::int64_t row, std::int64_t t) const {
+VectorError OperandBudget::rotated(VectorError vector, std::int64_t b, std::int64_t h, std::int64_t t) const {
+  if (vector.domain) {
+    return vector;
+  }
   const std::int64_t pairs = rope_pairs(rope_, head_dim_);
   const auto position =
       static_cast<std::int64_t>(case_.inputs.at(position_input_).value(static_cast<std::size_t>(b * length_ + t)));
+  if (product_point_.exists()) {
+    multiply_out(vector);
+  }
   for (std::int64_t i = 0; i < pairs; ++i) {
-    rotate_errors(vector, rope_pair(rope_, head_dim_, i), table_entry(position, i), arithmetic_);
+    const RopePair pair = rope_pair(rope_, head_dim_, i);
+    if (product_point_.exists()) {
+      rotate_rounded_errors(vector, pair, table_entry(h, position, i),
+                            angles_ ? WaveKnowledge::size : WaveKnowledge::value, product_point_, arithmetic_);
+    } else {
+      rotate_errors(vector, pair, table_entry(h, position, i), arithmetic_);
+    }
   }
   settle_errors(vector, rope_, case_.contract.terms.rotation, head_dim_);
-  const double* y = exact_.values[rope_stage_].data() + row * head_dim_;
+  const double* before = exact_.unrounded(rope_stage_).data() + row_index(b, h, t) * head_dim_;
   for (std::int64_t d = 0; d < head_dim_; ++d) {
-    vector.magnitude[static_cast<std::size_t>(d)] = std::fabs(y[d]);
+    vector.magnitude[static_cast<std::size_t>(d)] = std::fabs(before[d]);
   }
+  // Rotated lanes hold numbers of another point now, or of none.
+  const std::int64_t first = rope_.span == QKCTS_SPAN_LAST ? head_dim_ - 2 * pairs : 0;
+  for (std::int64_t d = first; !vector.held.empty() && d < first + 2 * pairs; ++d) {
+    vector.held[static_cast<std::size_t>(d)] = 0;
+  }
+  const double* after = exact_.values[rope_stage_].data() + row_index(b, h, t) * head_dim_;
+  round_errors(vector, before, after, first, 2 * pairs, rope_point_);
   return vector;
-}
-
-NormParameters OperandBudget::parameters(std::int64_t h, std::int64_t d) const {
-  NormParameters p;
-  if (!gain_.empty()) {
-    const double w = gain_[parameter_index(norm_.gain_axes, head_dim_, h, d)];
-    p.gain = norm_.gain == QKCTS_GAIN_ONE_PLUS_W ? 1 + w : w;
-    p.gain_error = arithmetic_.operand_error(w, case_.inputs.format);
-  }
-  if (!bias_.empty()) {
-    p.bias = bias_[parameter_index(norm_.bias_axes, head_dim_, h, d)];
-    p.bias_error = arithmetic_.operand_error(p.bias, case_.inputs.format);
-  }
-  p.factor = factor_;
-  return p;
 }
 
 const NormStatistics& OperandBudget::statistics(std::int64_t b, std::int64_t h, std::int64_t t) {
@@ -162,17 +221,17 @@ const NormStatistics& OperandBudget::statistics(std::int64_t b, std::int64_t h, 
     bool domain = false;
     for (std::int64_t head = full_width ? 0 : h; head < (full_width ? heads_ : h + 1); ++head) {
       const std::int64_t row = row_index(b, head, t);
-      VectorError vector = input_row(row);
+      VectorError vector = first_row(b, head, t);
       if (rotates_first()) {
-        vector = rotated(std::move(vector), b, row, t);
+        vector = rotated(std::move(vector), b, head, t);
       }
-      clamp_source(vector, row);
+      settle_source(vector, row);
       domain = domain || vector.domain;
       const std::vector<double> source = norm_source(row);
       x.insert(x.end(), source.begin(), source.end());
       error.insert(error.end(), vector.error.begin(), vector.error.end());
     }
-    slot = norm_statistics(norm_, x, error, rotates_first() ? exact_stage_accuracy : 0, arithmetic_);
+    slot = norm_statistics(norm_, x, error, source_accuracy(), arithmetic_);
     slot->domain = slot->domain || domain;
   }
   return *slot;
@@ -182,7 +241,10 @@ VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b,
   const NormStatistics& shared = statistics(b, h, t);
   const std::int64_t row = row_index(b, h, t);
   const std::vector<double> x = norm_source(row);
-  const double* y = exact_.values[norm_stage_].data() + row * head_dim_;
+  if (inner_points_.exist()) {
+    return normalised_by_points(vector, h, row, shared);
+  }
+  const double* y = exact_.unrounded(norm_stage_).data() + row * head_dim_;
   const bool ranged = factor_.exists() || clamp_after_.exists();
   VectorError result;
   result.common = norm_keeps_factor(norm_, shared) ? shared.common : 0;
@@ -192,7 +254,8 @@ VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b,
   std::vector<double> before(static_cast<std::size_t>(head_dim_)), blur(static_cast<std::size_t>(head_dim_));
   for (std::int64_t d = 0; d < head_dim_ && !result.domain; ++d) {
     const auto i = static_cast<std::size_t>(d);
-    const NormParameters p = parameters(h, d);
+    NormParameters p = tensors_.at(head_dim_, h, d);
+    p.factor = factor_;
     double unscaled = y[d];
     result.magnitude[i] = std::fabs(y[d]);
     if (ranged) {
@@ -214,11 +277,47 @@ VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b,
   return result;
 }
 
+VectorError OperandBudget::normalised_by_points(const VectorError& vector, std::int64_t h, std::int64_t row,
+                                                const NormStatistics& shared) const {
+  const std::vector<double> x = norm_source(row);
+  const RoundedNorm norm(norm_, shared, inner_points_, arithmetic_);
+  VectorError result;
+  result.domain = vector.domain || norm.domain();
+  result.magnitude.resize(x.size());
+  result.error.resize(x.size());
+  std::vector<double> before(x.size()), blur(x.size());
+  for (std::size_t i = 0; i < x.size() && !result.domain; ++i) {
+    NormParameters p = tensors_.at(head_dim_, h, static_cast<std::int64_t>(i));
+    p.factor = factor_;
+    const RoundedNorm::Element element = norm.element(x[i], vector.error[i], p);
+    before[i] = element.value;
+    blur[i] = element.blur;
+    result.error[i] = element.error;
+    result.magnitude[i] = std::fabs(element.value) + element.blur;
+    result.domain = element.domain;
+  }
+  if (!result.domain) {
+    clamp_errors(result, before, blur, clamp_after_);
+  }
+  const double* y = exact_.unrounded(norm_stage_).data() + row * head_dim_;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    result.magnitude[i] = std::fabs(y[i]);
+  }
+  return result;
+}
+
+void OperandBudget::round_stage(VectorError& vector, qkcts_stage stage, std::int64_t row,
+                                const RoundingPoint& point) const {
+  round_errors(vector, exact_.unrounded(stage).data() + row * head_dim_, exact_.values[stage].data() + row * head_dim_,
+               0, head_dim_, point);
+}
+
 // Factor and clamps where no norm is applied.
 VectorError OperandBudget::unnormalised(const VectorError& vector, std::int64_t row) const {
   const std::vector<double> x = norm_source(row);
-  const double* y = exact_.values[norm_stage_].data() + row * head_dim_;
+  const double* y = exact_.unrounded(norm_stage_).data() + row * head_dim_;
   VectorError result = vector;
+  result.held.clear();
   std::vector<double> before(x.size()), blur(x.size());
   for (std::size_t i = 0; i < x.size() && !result.domain; ++i) {
     before[i] = x[i] * factor_.value;
@@ -241,20 +340,22 @@ VectorError OperandBudget::unnormalised(const VectorError& vector, std::int64_t 
 OperandRow OperandBudget::row(std::int64_t b, std::int64_t h, std::int64_t t) {
   const std::int64_t at = row_index(b, h, t);
   OperandRow result;
-  result.product = input_row(at);
+  result.product = first_row(b, h, t);
+  if (projection_) {
+    result.projection = result.product;
+  }
   if (rotates_first()) {
-    result.product = rotated(std::move(result.product), b, at, t);
+    result.product = rotated(std::move(result.product), b, h, t);
     result.rope = result.product;
   }
   if (transforms_) {
-    clamp_source(result.product, at);
+    settle_source(result.product, at);
     result.product = norm_.applied != 0 ? normalised(result.product, b, h, t) : unnormalised(result.product, at);
+    round_stage(result.product, norm_stage_, at, norm_point_);
     result.norm = result.product;
   }
-  if (rope_.order == QKCTS_NORM_THEN_ROPE) {
-    if (!result.product.domain) {
-      result.product = rotated(std::move(result.product), b, at, t);
-    }
+  if (order_ == QKCTS_NORM_THEN_ROPE) {
+    result.product = rotated(std::move(result.product), b, h, t);
     result.rope = result.product;
   }
   return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the rows of q or k on their way through norm and rotation.
+// Errors of the rows of q, k or v on their way through projection, norm and rotation.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,20 @@
 #include "conformance/budget_angle.hpp"
 #include "conformance/budget_arithmetic.hpp"
 #include "conformance/budget_norm.hpp"
+#include "conformance/budget_norm_tensor.hpp"
+#include "conformance/budget_projection.hpp"
 #include "conformance/budget_range.hpp"
+#include "conformance/budget_rounded_norm.hpp"
 #include "conformance/budget_vector.hpp"
 
 namespace qkcts {
 
-enum class OperandSide : std::uint8_t { q, k };
+enum class OperandSide : std::uint8_t { q, k, v };
 
 // One row after each of its stages (`norm`: after norm, factor and clamps); `product` is what the scores multiply (the
 // last of them, or the input).
 struct OperandRow {
+  std::optional<VectorError> projection;
   std::optional<VectorError> norm;
   std::optional<VectorError> rope;
   VectorError product;
@@ -35,31 +39,44 @@ class OperandBudget {
   std::int64_t length() const { return length_; }
 
  private:
-  VectorError input_row(std::int64_t row) const;
-  VectorError rotated(VectorError vector, std::int64_t b, std::int64_t row, std::int64_t t) const;
-  TableEntry table_entry(std::int64_t position, std::int64_t pair) const;
+  // As it enters the side: read, or made by the projection.
+  VectorError first_row(std::int64_t b, std::int64_t h, std::int64_t t);
+  VectorError rotated(VectorError vector, std::int64_t b, std::int64_t h, std::int64_t t) const;
+  TableEntry table_entry(std::int64_t h, std::int64_t position, std::int64_t pair) const;
   VectorError normalised(const VectorError& vector, std::int64_t b, std::int64_t h, std::int64_t t);
+  // The same where the norm passes points before its end.
+  VectorError normalised_by_points(const VectorError& vector, std::int64_t h, std::int64_t row,
+                                   const NormStatistics& shared) const;
   VectorError unnormalised(const VectorError& vector, std::int64_t row) const;
   const NormStatistics& statistics(std::int64_t b, std::int64_t h, std::int64_t t);
-  NormParameters parameters(std::int64_t h, std::int64_t d) const;
   std::int64_t row_index(std::int64_t b, std::int64_t h, std::int64_t t) const;
-  bool rotates_first() const;
-  // What the norm acts on: exact numbers of a row after the clamp before it, and their errors.
+  bool rotates_first() const { return order_ == QKCTS_ROPE_THEN_NORM; }
+  // What the norm acts on: exact numbers, known to `source_accuracy`, and those of a row after the clamp before it.
+  const std::vector<double>& sources() const;
+  double source_accuracy() const;
   std::vector<double> norm_source(std::int64_t row) const;
-  void clamp_source(VectorError& vector, std::int64_t row) const;
+  void settle_source(VectorError& vector, std::int64_t row) const;
+  // A whole row of a stage passes the point of that stage.
+  void round_stage(VectorError& vector, qkcts_stage stage, std::int64_t row, const RoundingPoint& point) const;
 
   const Case& case_;
   const ExactStages& exact_;
   const BudgetArithmetic& arithmetic_;
   const qkcts_norm& norm_;
   const qkcts_rope& rope_;
+  std::uint32_t order_;  // of the rotation; v never turns
   bool transforms_;
   Clamp clamp_before_, clamp_after_;
   ConstantFactor factor_;
-  Input gain_input_, bias_input_, position_input_;
-  qkcts_stage norm_stage_, rope_stage_;
+  RoundingPoint projection_point_, norm_point_, product_point_, rope_point_;
+  NormPoints inner_points_;
+  NormTensors tensors_;
+  Input position_input_;
+  qkcts_stage projection_stage_, norm_stage_, rope_stage_;
   std::int64_t heads_, length_, head_dim_;
-  std::vector<double> input_, gain_, bias_, cos_, sin_;
+  std::vector<double> input_, cos_, sin_;  // no input under a projection
+  std::int64_t head_table_ = 0;            // numbers of the table of one head; 0: all heads share it
+  std::optional<ProjectionBudget> projection_;
   std::optional<AngleBudget> angles_;  // where the runtime computes them
   std::vector<std::optional<NormStatistics>> statistics_;
 };

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/budget_extremal.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -18,13 +20,15 @@ struct ValueSums {
         weighted(length),
         read(length),
         total(length),
+        worst_read(length),
         lowest(length, std::numeric_limits<double>::infinity()),
         highest(length, -std::numeric_limits<double>::infinity()) {}
-  std::vector<double> moved;     // sum p (e^t - 1) |v - o|
-  std::vector<double> spread;    // sum p e^t |v - o|
-  std::vector<double> weighted;  // sum p e^t (|v| + Dv)
-  std::vector<double> read;      // sum p e^t Dv
-  std::vector<double> total;     // sum |v| + Dv
+  std::vector<double> moved;       // sum p (e^t - 1) |v - o|
+  std::vector<double> spread;      // sum p e^t |v - o|
+  std::vector<double> weighted;    // sum p e^t (|v| + Dv)
+  std::vector<double> read;        // sum p e^t Dv
+  std::vector<double> total;       // sum |v| + Dv
+  std::vector<double> worst_read;  // max Dv
   std::vector<double> lowest, highest;
 };
 
@@ -57,6 +61,7 @@ ValueSums value_sums(const RowWeights& w, const ValueRows& values, std::span<con
       for (std::size_t d = 0; d < values.length; ++d) {
         sums.read[d] += grown * error[d];
         sums.total[d] += error[d];
+        sums.worst_read[d] = std::max(sums.worst_read[d], error[d]);
       }
     }
   }
@@ -79,34 +84,56 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
   }
   const double u = arithmetic.u(output_sum);
   const double u_p = arithmetic.weight_roundoff(probability_storage);
-  const double theta = joined(arithmetic.product_growth(output_sum, n + 1, slots + matrix_block), w.rescale, u);
+  // Sums of blocks or parts that a unit has formed are added one by one, which a sum in any order has counted.
+  const double joins = arithmetic.units_only() ? growth_upper(w.rescales + 1, u) : 0;
+  const double theta =
+      joined(joins, arithmetic.product_growth(output_sum, n + 1, slots + matrix_block, w.in_lane), w.rescale, u);
   const double quotient = arithmetic.quotient(output_quotient);
   const double merge = arithmetic.u(split_merge) > 0 ? joined(quotient, growth_upper(3, arithmetic.u(split_merge))) : 0;
   const double common = expm1_upper(w.merged);
   const double inverse = 1 + w.sum_inverse;
   const double stored_inverse = 1 + w.stored_inverse;
   const double lambda = arithmetic.lambda(output_underflow);
+  const double whole = arithmetic.second_order();
+  std::vector<double> blurs(values.blur.begin(), values.blur.end());  // accuracy of the exact output
+  for (std::size_t d = 0; values.blur.empty() && d < values.length; ++d) {
+    blurs.push_back(0x1p-49 * std::fabs(exact[d]));
+  }
+  for (std::size_t d = 0; values.inexact > 0 && d < values.length; ++d) {
+    // A distance |v - o| is as little known as the larger of both.
+    blurs[d] += values.inexact * std::max(std::fabs(sums.lowest[d]), std::fabs(sums.highest[d]));
+  }
+  const double weight_room = std::max(1.01, arithmetic.range_room(w.rescales + 8));
+  const double sum_room = 1 + growth_upper(4 * (n + slots) + 64, arithmetic.range_roundoff());
+  std::vector<double> extremal;
+  if (extremal_form_pays(w)) {
+    extremal = extremal_moves(w, values, exact, blurs);
+  }
 
   for (std::size_t d = 0; d < values.length; ++d) {
     const double o = std::fabs(exact[d]);
     const double total = sum_upper(sums.total[d], n);
-    if (!(total * w.reach * 1.01 * (1 + growth_upper(4 * (n + slots) + 64, arithmetic.range_roundoff())) <
-          arithmetic.largest())) {
+    if (!(total * w.reach * weight_room * sum_room < arithmetic.largest())) {
       result.domain[d] = true;
       continue;
     }
-    const double blur = values.blur.empty() ? 0x1p-49 * o : values.blur[d];  // accuracy of the exact output
+    const double blur = blurs[d];
     const bool equal = sums.lowest[d] == sums.highest[d];
     const double radius = std::max(sums.highest[d] - exact[d], exact[d] - sums.lowest[d]) + blur;
     result.hull[d] = equal ? 0 : radius;
     // First: weights e^(+-t) off. Their mean stays in the hull of the values.
     const double by_weights = (sums.moved[d] + moved_weight * blur) / w.shrunk_sum;
     const double spread = std::min(radius, (sums.spread[d] + grown_weight * blur) / w.shrunk_sum);
-    const double first = w.unbounded ? radius : std::min(by_weights, radius);
+    double first = w.unbounded ? radius : std::min(by_weights, radius);
+    if (!extremal.empty()) {
+      first = std::min(first, extremal[d]);
+    }
     // Magnitudes that the roundings of the sum refer to, in units of the row sum.
-    const double weighted = w.unbounded ? std::max(std::fabs(sums.lowest[d]), std::fabs(sums.highest[d]))
-                                        : (sums.weighted[d] + sums.read[d]) / w.shrunk_sum;
-    const double read = w.unbounded ? weighted : sums.read[d] / w.shrunk_sum;
+    const bool made = values.inexact > 0;
+    const double largest = std::max(std::fabs(sums.lowest[d]), std::fabs(sums.highest[d]));
+    const double weighted =
+        w.unbounded ? largest + (made ? sums.worst_read[d] : 0) : (sums.weighted[d] + sums.read[d]) / w.shrunk_sum;
+    const double read = w.unbounded ? (made ? sums.worst_read[d] : weighted) : sums.read[d] / w.shrunk_sum;
     // Stored weights: against |v| if the row sum is that of the unstored ones, else against |v - o|.
     const double stored = std::max(u_p * weighted, u_p * stored_inverse * ((w.unbounded ? radius : spread) + first));
     const double second = first + read * stored_inverse + stored;
@@ -118,8 +145,10 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
     const double flushed = lambda * (3 * n + w.rescales + 4) / w.least_sum + w.weight_flush * total +
                            w.store_flush * std::min(apart, total + n * (o + first));
     double error = third + quotient * divided + flushed * inverse * stored_inverse;
-    error += (o + error) * common + merge * rounded;
-    result.error[d] = sum_upper(error, 4 * n + 128);
+    // Parts are divided before they are added, so theirs are the roundings of the sum as well.
+    const double parts = whole > 1 ? divided * (1 + quotient) : rounded;
+    error += (o + error) * common + merge * parts;
+    result.error[d] = sum_upper(error * whole, 4 * n + 128);
   }
   return result;
 }

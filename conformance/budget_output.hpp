@@ -15,6 +15,7 @@ struct ValueRows {
   std::vector<const double*> v;   // one pointer per key, to Dv numbers
   const double* error = nullptr;  // how far a value of v may be off when it is read, by its offset in the same tensor
   const double* base = nullptr;
+  double inexact = 0;  // relative accuracy of values that a norm has made; 0: they are inputs, and read as 0 at worst
   std::size_t length = 0;        // Dv
   std::span<const double> blur;  // how far the exact outputs may be from those given; empty: 2^-49 of them
 };

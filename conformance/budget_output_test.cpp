@@ -8,17 +8,12 @@
 #include <cmath>
 #include <vector>
 
+#include "conformance/plain_profile.hpp"
+
 namespace qkcts {
 namespace {
 
 constexpr double u = 0x1p-24;
-
-Profile plain_profile() {
-  Profile p;
-  p.k_rsqrt = 1;
-  p.k_sqrt = p.k_exp = p.k_tanh = p.k_log = p.k_div = 0.5;
-  return p;
-}
 
 struct Row {
   std::vector<double> s, errors, p, v;

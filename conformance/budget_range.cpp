@@ -25,6 +25,9 @@ double Clamp::moved(double x, double x_error, double blur) const {
 }
 
 Clamp clamp_terms(double bound, const BudgetArithmetic& arithmetic) {
+  if (bound > arithmetic.largest()) {
+    return {bound, 0};  // whatever the constant becomes, no number in range meets it
+  }
   return {bound, bound > 0 ? arithmetic.constant_distance(BudgetTerm::clamp_constant, bound) : 0};
 }
 

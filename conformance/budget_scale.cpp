@@ -69,6 +69,31 @@ ConstantForms learned_forms(const Case& c, std::int64_t head, ScoreScale& scale,
   return forms;
 }
 
+// What the temperature by position takes the logarithm of, at least 1, and how far the logarithm moves because of what
+// the argument is off by.
+struct LogArgument {
+  double value = 1;
+  double error = 0;
+};
+
+LogArgument log_argument(const qkcts_logits& logits, double position, const BudgetArithmetic& arithmetic) {
+  const double u = arithmetic.u(query_temperature);
+  const double shifted = position + logits.query_shift;
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG) {
+    // A whole number, formed exactly or rounded.
+    const double steps = std::floor(shifted / logits.query_period);
+    return {1 + steps, arithmetic.holds_integer(1 + steps) ? 0 : minus_log1m_upper(joined(u, u))};
+  }
+  // max(x, 1) with a quotient x of whole numbers. The maximum moves no further than the quotient, and not at all where
+  // both the exact and the computed quotient lie below 1; so does the maximum of a logarithm and 0.
+  const double ratio = shifted / logits.query_period;
+  const double whole = arithmetic.holds_integer(shifted) ? 0 : joined(u, u);
+  const double relative = joined(arithmetic.quotient(query_temperature), whole,
+                                 arithmetic.constant_error(query_temperature, logits.query_period));
+  const double moved = minus_log1m_upper(relative);
+  return {std::max(ratio, 1.0), ratio * (1 + moved) * (1 + 0x1p-50) < 1 ? 0 : moved};
+}
+
 }  // namespace
 
 ScoreScale scale_terms(const Case& c, std::int64_t head, const BudgetArithmetic& arithmetic) {
@@ -98,12 +123,19 @@ ScoreScale scale_terms(const Case& c, std::int64_t head, const BudgetArithmetic&
   const double u = arithmetic.u(score_scale);
   result.relative = joined(std::max(forms.single, forms.split), u, u);
   if (score.temperature > 0 && score.temperature != 1) {
-    // 1.0001 covers what the constants and this product are off by for u <= 2^-17; a binary16 accumulator needs more.
-    result.partial = std::max(1.0, result.tau) * std::max(1.0, 1 / score.temperature) * 1.0001;
+    const double factors = std::max(1.0, result.tau) * std::max(1.0, 1 / score.temperature);
     result.tau /= score.temperature;
     result.relative = joined(result.relative, arithmetic.quotient(score_scale),
                              arithmetic.constant_error(score_scale, score.temperature));
+    // What the constants and their products are off by counts here, too.
+    result.partial = factors * std::max(arithmetic.range_room(4), 1 + result.relative);
   }
+  // Constants, their products and roots may be subnormal; beyond the range of the accumulator there are none.
+  if (result.tau > 0) {
+    result.relative = joined(result.relative, 3 * arithmetic.lambda(score_underflow) / result.tau);
+  }
+  result.domain = result.domain || !arithmetic.holds(score.scale_value) || !arithmetic.holds(score.temperature) ||
+                  !arithmetic.holds(result.tau * result.partial);
   return result;
 }
 
@@ -113,22 +145,22 @@ ScoreScale scale_at_position(const ScoreScale& scale, const qkcts_logits& logits
     return scale;
   }
   const double u = arithmetic.u(query_temperature);
-  const double steps = std::floor((position + logits.query_shift) / logits.query_period);
-  // The argument 1 + n is a whole number; a logarithm in base 2 is converted.
-  const double argument = arithmetic.holds_integer(1 + steps) ? 0 : minus_log1m_upper(joined(u, u));
-  const double log = log_upper(1 + steps);
+  const LogArgument argument = log_argument(logits, position, arithmetic);
+  // A logarithm in base 2 is converted.
+  const double log = log_upper(argument.value);
   const double product = joined(
       arithmetic.log(query_temperature), u, u,
       arithmetic.constant_distance(query_temperature, logits.query_alpha) / std::max(logits.query_alpha, 0x1p-1000), u);
   const double part = logits.query_alpha * log;
-  const double moved = part * product + logits.query_alpha * argument * (1 + product);
+  const double moved = part * product + logits.query_alpha * argument.error * (1 + product);
   ScoreScale result = scale;
-  if (steps > 0) {
-    result.partial = std::max({scale.partial, scale.tau, 1.0}) * (1 + part) * 1.0001;
-  }
   result.tau *= 1 + part;
   const double factor = moved / (1 + part) * (1 + u) + u + arithmetic.lambda(query_temperature);
   result.relative = sum_upper(joined(scale.relative, factor, u), 32);
+  if (part > 0 || moved > 0) {
+    result.partial = std::max({scale.partial, scale.tau, 1.0}) * (1 + part) *
+                     std::max(arithmetic.range_room(4), 1 + result.relative);
+  }
   result.domain = scale.domain || !((1 + part) * (1 + product) < arithmetic.largest());
   return result;
 }

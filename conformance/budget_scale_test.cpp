@@ -7,17 +7,12 @@
 #include <cmath>
 #include <vector>
 
+#include "conformance/plain_profile.hpp"
+
 namespace qkcts {
 namespace {
 
 constexpr double u = 0x1p-24;
-
-Profile plain_profile() {
-  Profile p;
-  p.k_rsqrt = 1;
-  p.k_sqrt = p.k_exp = p.k_tanh = p.k_log = p.k_div = 0.5;
-  return p;
-}
 
 Case learned(const std::vector<double>& values, double cap) {
   Case c;
@@ -74,7 +69,7 @@ TEST(BudgetScale, ScalesThatAreReadAsZero) {
   flushing.flush_to_zero = flushing.denormals_are_zero = true;
   const BudgetArithmetic arithmetic(flushing, all_budget_terms);
   EXPECT_GE(scale_terms(learned({1e-39}, 0), 0, arithmetic).relative, 1);
-  EXPECT_LT(scale_terms(learned({1e-37}, 0), 0, arithmetic).relative, 1e-6);
+  EXPECT_LT(scale_terms(learned({1e-30}, 0), 0, arithmetic).relative, 1e-6);  // no product of it comes near
 }
 
 // 1 + alpha ln(1 + n) in binary32.
@@ -103,6 +98,49 @@ TEST(BudgetScale, TemperatureByPosition) {
   EXPECT_GT(ratio, 0.2);
   logits.query_temperature = QKCTS_QUERY_TEMPERATURE_NONE;
   EXPECT_EQ(scale_at_position({1, 0, false}, logits, 5, arithmetic).relative, 0);
+}
+
+// 1 + alpha ln(max((p + shift) / period, 1)): near 1 the logarithm is small, and what its quotient is off by is not.
+TEST(BudgetScale, TemperatureByTheRatioOfPositions) {
+  const BudgetArithmetic arithmetic(plain_profile(), all_budget_terms);
+  qkcts_logits logits{};
+  logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG_RATIO;
+  logits.query_alpha = 64;
+  logits.query_period = 49;
+  logits.query_shift = 1;
+  double ratio = 0, beyond = 0;
+  for (int position = 0; position < 6000; ++position) {
+    const ScoreScale scale = scale_at_position({1, 0, false}, logits, position, arithmetic);
+    const double quotient = (position + 1) / 49.0;
+    const double log = std::log(std::max(quotient, 1.0));
+    const double exact = 1 + 64 * log;
+    const float computed = std::max(static_cast<float>(position + 1) * (1.0f / 49.0f), 1.0f);
+    const float factor = 1 + 64 * static_cast<float>(std::log(static_cast<double>(computed)));
+    const double wrong = std::fabs(static_cast<double>(factor) / exact - 1);
+    ASSERT_LE(wrong, scale.relative) << position;
+    EXPECT_NEAR(scale.tau, exact, 1e-12 * exact);
+    ratio = std::max(ratio, wrong / scale.relative);
+    beyond = std::max(beyond, wrong * exact / (4 * u * 64 * log + 2 * u * exact));  // of a logarithm of an exact number
+  }
+  EXPECT_GT(beyond, 1);
+  EXPECT_GT(ratio, 0.2);
+}
+
+// Below the period the factor is 1 whatever the quotient is off by; at it, a quotient may come out above 1.
+TEST(BudgetScale, RatiosBelowOneAreClamped) {
+  Profile profile = plain_profile();
+  profile.k_div = 1;
+  const BudgetArithmetic arithmetic(profile, all_budget_terms);
+  qkcts_logits logits{};
+  logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG_RATIO;
+  logits.query_alpha = 1000;
+  logits.query_period = 5;
+  EXPECT_LE(scale_at_position({1, 0, false}, logits, 4, arithmetic).relative, 4 * u);
+  const float reciprocal = std::nextafter(1.0f / 5.0f, 1.0f);  // one ulp too large
+  const float factor = 1 + 1000 * std::log(std::max(5.0f * reciprocal, 1.0f));
+  const double at = scale_at_position({1, 0, false}, logits, 5, arithmetic).relative;
+  EXPECT_GT(static_cast<double>(factor) - 1, 1000 * u);
+  EXPECT_LE(static_cast<double>(factor) - 1, at);
 }
 
 }  // namespace

@@ -54,11 +54,18 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
   const std::int64_t head_dim = keys.head_dim();
   const auto n = static_cast<double>(head_dim);
   const double slots = std::ceil(n / matrix_block) * matrix_block;
-  const double growth = joined(arithmetic.product_growth(score_dot, n, slots), scale.relative);
+  // What a matrix unit drops of an element when it reads it is like a scale that is folded in: it multiplies A.
+  const double q_read = arithmetic.operand_roundoff(MatrixOperand::q);
+  const double k_read = arithmetic.operand_roundoff(MatrixOperand::k);
+  const double growth = joined(arithmetic.product_growth(score_dot, n, slots), scale.relative, q_read, k_read);
   const double lambda = arithmetic.lambda(score_underflow);
-  const double range = (1 + growth_upper(4 * n + 32, arithmetic.range_roundoff())) * 1.0001;
+  const double range = (1 + growth_upper(4 * n + 32, arithmetic.range_roundoff())) *
+                       std::max(arithmetic.range_room(1), 1 + scale.relative) * (1 + q_read) * (1 + k_read);
   // What underflows in an element is multiplied by the constants that are not folded into it.
   const double element_factor = std::max(std::sqrt(scale.tau), scale.partial);
+  const double base_two = arithmetic.base_two_room();
+  const double read_lambda = arithmetic.operand_lambda();
+  const double read_factor = std::max({1.0, scale.tau, scale.partial});
   double q_sum = 0;
   double q_max = 0;
   for (std::size_t d = 0; d < q.magnitude.size(); ++d) {
@@ -93,10 +100,12 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
                            ((2 * n * (1 + scale.tau) + 1) * scale.partial +
                             element_factor * (q_sum + keys.size_sum(key)) * (1 + common)) *
                            (1 + growth);
+      const double read =
+          read_lambda * read_factor * (q_sum + keys.size_sum(key) + n * read_lambda) * (1 + common) * (1 + growth);
       const double own = scale.tau * (b + growth * a);
-      const double error = sum_upper(common * score + (1 + common) * own + flush, 3 * n);
-      const double reach = std::max({a, a * scale.tau * 1.5, q_max * scale.tau * 1.5,
-                                     keys.size_max(key) * scale.tau * 1.5, q_max, keys.size_max(key)}) *
+      const double error = sum_upper(common * score + (1 + common) * own + flush + read, 3 * n);
+      const double reach = std::max({a, a * scale.tau * base_two, q_max * scale.tau * base_two,
+                                     keys.size_max(key) * scale.tau * base_two, q_max, keys.size_max(key)}) *
                            (1 + common) * range * scale.partial;
       const bool overflows = keys.domain(key) || !(reach < arithmetic.largest());
       errors[static_cast<std::size_t>(key)] = overflows ? infinity : error;

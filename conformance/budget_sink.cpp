@@ -24,8 +24,8 @@ SinkKey sink_key(double logit, double read, double unit, double lse, double abov
     key.error += 2 * blur;
   }
   const bool weight_fits = above + shift + 1 + 2 * key.error < log_upper(arithmetic.largest());
-  // 1.5: more than log2 e, by which a kernel in base 2 multiplies it.
-  const bool logit_fits = (std::fabs(key.score) + read * unit) * 1.5 < arithmetic.largest();
+  // A kernel in base 2 multiplies it by log2 e.
+  const bool logit_fits = (std::fabs(key.score) + read * unit) * arithmetic.base_two_room() < arithmetic.largest();
   if (!weight_fits || !logit_fits) {
     key.error = std::numeric_limits<double>::infinity();
   }
@@ -65,7 +65,7 @@ SinkFactor sink_factor_terms(double logit, double read, double lse, double lse_e
   if (!(top + exponent < edge)) {
     factor.relative = std::max(1.0, factor.relative);
   }
-  if (!(size * 1.5 < arithmetic.largest())) {
+  if (!(size * arithmetic.base_two_room() < arithmetic.largest())) {
     factor.relative = std::numeric_limits<double>::infinity();
   }
   factor.relative = sum_upper(factor.relative, 32);

@@ -7,18 +7,12 @@
 #include <cmath>
 
 #include "conformance/budget_softmax.hpp"
+#include "conformance/plain_profile.hpp"
 
 namespace qkcts {
 namespace {
 
 constexpr double u = 0x1p-24;
-
-Profile plain_profile() {
-  Profile p;
-  p.k_rsqrt = 1;
-  p.k_sqrt = p.k_exp = p.k_tanh = p.k_log = p.k_div = 0.5;
-  return p;
-}
 
 float exp_float(float x) {
   return static_cast<float>(std::exp(static_cast<double>(x)));

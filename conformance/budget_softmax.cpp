@@ -26,8 +26,9 @@ class ExponentError {
     const double log_n = log_upper(static_cast<double>(row.scores.size()) + 1);
     merge_three_u_ = joined(merge_u_, merge_u_, merge_u_);
     merge_reach_ = log_n + shift;
-    merge_fixed_ =
-        2 * (arithmetic.log(split_merge) + 3 * merge_u_) * merge_reach_ + arithmetic.exp_exponent(split_merge);
+    merge_fixed_ = 2 * (arithmetic.log(split_merge) + 3 * merge_u_) * merge_reach_ +
+                   arithmetic.log_absolute(split_merge) + arithmetic.exp_exponent(split_merge);
+    whole_ = std::max(1 + 0x1p-48, arithmetic.second_order());
   }
 
   // Roundings of a weight as it enters the row sum, and as it is formed once against the final shift.
@@ -44,21 +45,23 @@ class ExponentError {
     const double merge_size = std::max(std::fabs(score), std::fabs(lse_)) + error + merge_reach_;
     const double below_lse = std::max(0.0, lse_ - score) + error + merge_reach_;
     const double merged = merge_three_u_ * (merge_size + below_lse) + merge_fixed_;
-    return {(formed + rescaled + merged) * (1 + 0x1p-48), (formed + merged) * (1 + 0x1p-48)};
+    return {(formed + rescaled + merged) * whole_, (formed + merged) * whole_};
   }
 
  private:
   double maximum_, shift_, rescales_, lse_;
   double u_ = 0, three_u_ = 0, slack_ = 0, exponential_ = 0, flush_ = 0;
   double merge_u_ = 0, merge_three_u_ = 0, merge_reach_ = 0, merge_fixed_ = 0;
+  double whole_ = 1;  // roundings of this evaluation, and of second order
 };
 
 // Exponent of the largest weight against the shift, in absolute value: errors of scores do not enter, since shift and
 // weight come from the same computed scores.
 double shift_exponent(double maximum, double shift, double rescales, const BudgetArithmetic& arithmetic) {
   const double u = arithmetic.range_roundoff();
-  return arithmetic.shift_slack() * (1 + 4 * u) + (rescales + 3) * u * (std::fabs(maximum) + shift) +
-         (1 + rescales) * minus_log1m_upper(arithmetic.range_exp()) + 0x1p-40;
+  return (arithmetic.shift_slack() * (1 + 4 * u) + (rescales + 3) * u * (std::fabs(maximum) + shift) +
+          (1 + rescales) * minus_log1m_upper(arithmetic.range_exp()) + 0x1p-40) *
+         arithmetic.second_order();
 }
 
 }  // namespace
@@ -71,8 +74,11 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
       static_cast<std::size_t>(std::max_element(row.scores.begin(), row.scores.end()) - row.scores.begin());
   w.max_score = row.scores[top];
   w.above = row.above;
+  w.coarse = row.points || arithmetic.coarse();
   w.shift = *std::max_element(row.errors.begin(), row.errors.end()) + arithmetic.shift_slack();
   w.rescales = row.blocks;  // blocks - 1, and one more for a merge
+  // Sums of blocks or of parts are added one after another; one term more, as in n + 1.
+  w.in_lane = row.in_lane > 0 ? row.in_lane + w.rescales + 1 : w.n + 1;
   if (!std::isfinite(w.shift)) {
     w.domain = true;
     return w;
@@ -80,7 +86,10 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
   const double edge = shift_exponent(w.max_score, w.shift, w.rescales, arithmetic);
   w.reach = exp_upper(edge);
   w.least_sum = exp_lower(-edge);
-  if (!(w.reach * w.n * 1.01 < arithmetic.largest()) || !(w.reach * 1.01 < arithmetic.largest_weight()) ||
+  // Sums over the row, and a weight that is rescaled or stored.
+  const double room = std::max(1.01, arithmetic.range_room(2 * (w.n + row.slots) + w.rescales + 8));
+  if (!(w.reach * w.n * room < arithmetic.largest()) ||
+      !(w.reach * std::max(1.01, arithmetic.range_room(w.rescales + 4)) < arithmetic.largest_weight()) ||
       !(w.least_sum > 0)) {
     w.domain = true;
     return w;
@@ -114,7 +123,7 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
 
   // The row sum: any order; but no addition of positive numbers is off by more than its smaller operand.
   const double u = arithmetic.u(softmax_sum);
-  const double growth = arithmetic.product_growth(softmax_sum, w.n + 1, row.slots + matrix_block);
+  const double growth = arithmetic.product_growth(softmax_sum, w.n + 1, row.slots + matrix_block, w.in_lane);
   const double inverse_growth = growth / std::max(0x1p-10, 1 - growth);
   const double share = sum_upper(others, w.n) / w.shrunk_sum * (1 + 2 * growth);
   const double on = u > 0 ? 1 : 0;
@@ -127,7 +136,7 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
   w.rescale = growth_upper(w.rescales, arithmetic.u(softmax_exponential) * (1 + 2 * arithmetic.u(softmax_exponential)));
   const double flush =
       (2 * arithmetic.exp_quanta(softmax_underflow) + (w.rescales + 2) * arithmetic.lambda(softmax_underflow)) *
-      w.reach;
+      w.reach * arithmetic.second_order();
   w.weight_flush = flush / w.least_sum;
   w.sum_rise = joined(rise, w.rescale) + w.n * w.weight_flush;
   const double lost = w.n * w.weight_flush * (1 + inverse) * (1 + w.rescale);
@@ -149,9 +158,10 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
 
   const double merge_u = arithmetic.u(split_merge);
   const double merge_size = merge_u * (std::fabs(row.lse) + w.shift) * (1 + 8 * merge_u);
-  w.merged_lse = 2 * merge_size + (arithmetic.log(split_merge) + 8 * merge_u) * (log_upper(w.n + 1) + w.shift) +
-                 2 * arithmetic.exp_exponent(split_merge);
-  w.merged = w.merged_lse + 4 * merge_size;
+  w.merged_lse = (2 * merge_size + (arithmetic.log(split_merge) + 8 * merge_u) * (log_upper(w.n + 1) + w.shift) +
+                  2 * arithmetic.exp_exponent(split_merge)) *
+                 arithmetic.second_order();
+  w.merged = w.merged_lse + 4 * merge_size * arithmetic.second_order() + 2 * arithmetic.log_absolute(split_merge);
   return w;
 }
 
@@ -230,11 +240,12 @@ double lse_error(const RowWeights& w, double lse, bool converts, const BudgetAri
                                ? arithmetic.division(logarithm_base) * (std::fabs(lse) + first + summed) * (1 + 4 * u) +
                                      arithmetic.u(logarithm_base) * (std::fabs(w.max_score) + w.shift)
                                : 0;
-  return sum_upper(first + summed + (arithmetic.log(logarithm) + 2 * u) * (size + summed) +
-                       3 * u * (std::fabs(lse) + first + summed) * (1 + 4 * u) +
-                       u * (std::fabs(w.max_score) + w.shift) + w.merged_lse +
-                       4 * arithmetic.lambda(softmax_underflow) + converted,
-                   64);
+  return sum_upper(
+      (first + summed + (arithmetic.log(logarithm) + 2 * u) * (size + summed) +
+       3 * u * (std::fabs(lse) + first + summed) * (1 + 4 * u) + u * (std::fabs(w.max_score) + w.shift) + w.merged_lse +
+       4 * arithmetic.lambda(softmax_underflow) + converted + arithmetic.log_absolute(logarithm)) *
+          arithmetic.second_order(),
+      64);
 }
 
 }  // namespace qkcts

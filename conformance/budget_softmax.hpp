@@ -20,6 +20,8 @@ struct SoftmaxRow {
   double blocks = 1;                      // online blocks that hold one of the keys
   double slots = 1;                       // products of a matrix unit that the keys fill, in whole blocks
   double above = 0;                       // how far a sink that is left out of the maximum may stand above it
+  double in_lane = 0;                     // keys that may meet in one lane of the profile; 0: any of them
+  bool points = false;                    // the contract rounds between stages
 };
 
 // What is known of the computed weights: w'_j = w_j e^(theta), |theta| <= t_j, relative to a shift common to the row.
@@ -30,9 +32,10 @@ struct RowWeights {
   std::vector<double> own;          // D_j and roundings of a weight that is formed once more for its probability
   std::vector<double> apart;        // roundings of both: how far that weight may be from the one in the row sum
   double n = 0;
-  double shrunk_sum = 1;      // beta = sum p_j e^(-t_j), from below
-  double sum_rise = 0;        // computed row sum / sum of the computed weights - 1, at most
-  double sum_inverse = 0;     // its inverse - 1, at most
+  double in_lane = 0;      // terms of a sum over the row that may meet in one lane, joins of blocks and parts included
+  double shrunk_sum = 1;   // beta = sum p_j e^(-t_j), from below
+  double sum_rise = 0;     // computed row sum / sum of the computed weights - 1, at most
+  double sum_inverse = 0;  // its inverse - 1, at most
   double stored_inverse = 0;  // likewise for a sum of weights as they are stored
   double rescale = 0;         // growth by the products of rescaling
   double weight_flush = 0;    // absolute error of one weight by underflow, over the least possible row sum
@@ -49,6 +52,7 @@ struct RowWeights {
   double shift = 0;     // T: shift against exact row maximum
   double above = 0;     // as in SoftmaxRow
   double max_score = 0;
+  bool coarse = false;     // rounding points, or a profile that loses as much
   bool unbounded = false;  // t_j so large that nothing is known of the weights: hull only
   bool domain = false;     // weights or scores may overflow: nothing is judged
 };

@@ -9,17 +9,12 @@
 #include <numeric>
 #include <vector>
 
+#include "conformance/plain_profile.hpp"
+
 namespace qkcts {
 namespace {
 
 constexpr double u = 0x1p-24;
-
-Profile plain_profile() {
-  Profile p;
-  p.k_rsqrt = 1;
-  p.k_sqrt = p.k_exp = p.k_tanh = p.k_log = p.k_div = 0.5;
-  return p;
-}
 
 // Exact row, budgets included.
 struct Row {

@@ -15,6 +15,9 @@ constexpr auto term_count = static_cast<std::size_t>(BudgetTerm::count_);
 
 constexpr std::array<TermText, term_count> term_texts = {{
     {"I1", "inputs read as zero when subnormal, or converted to the accumulator format"},
+    {"W1", "growth of the product with the matrix of a projection"},
+    {"W2", "addition of the projection's bias"},
+    {"W3", "underflow in the projection"},
     {"N1", "sum of squares of the norm, and its division by n"},
     {"N2", "mean and centring"},
     {"N3", "epsilon: its conversion and its addition"},
@@ -28,6 +31,7 @@ constexpr std::array<TermText, term_count> term_texts = {{
     {"R2", "underflow in the rotation"},
     {"R3", "computed angles: frequency, and its product with the position"},
     {"R4", "sine and cosine of computed angles, and their factor"},
+    {"M1", "operands q, k and v as a matrix unit reads them"},
     {"S1", "growth of the dot product of q and k"},
     {"S2", "the scale: its constant, its product, wherever it is applied"},
     {"S3", "underflow in the dot product and the scale"},
@@ -52,7 +56,12 @@ constexpr std::array<TermText, term_count> term_texts = {{
     {"O1", "growth of the product with v"},
     {"O2", "quotient that normalises the output"},
     {"O3", "underflow in the product with v"},
+    {"O5", "errors of values that a norm has made"},
     {"O4", "factor of a sink that scales the output"},
+    {"Q1", "declared rounding: numbers that may go to another neighbour"},
+    {"Q2", "declared rounding of the root of a norm and of its reciprocal"},
+    {"Q3", "declared rounding of probabilities, in the output"},
+    {"Q4", "declared rounding: numbers that are flushed, or read back by a narrower accumulator"},
     {"F1", "storage rounding of the observed stage"},
     {"F2", "resolution to which the exact value is recorded"},
 }};

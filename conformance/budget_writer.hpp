@@ -23,7 +23,8 @@ class BudgetWriter {
   std::vector<std::uint32_t> rows_of(std::span<const qkcts_stage> stages) const;
 
   // Appends one element whose exact value is z and whose error before storage is `error` (infinite: domain).
-  // A budget that reaches `mistrusted_from` says nothing of the element; 0: always judged.
+  // A budget that reaches `mistrusted_from` says nothing of the element; 0: always judged. Behind a rounding point of
+  // the stage, z and every conforming number are numbers of the format of that point.
   void put(qkcts_stage stage, double z, double error, double mistrusted_from);
   // An exact clause, or a position that is not judged by distance.
   void put_exact(qkcts_stage stage, std::int64_t count = 1);
@@ -33,10 +34,14 @@ class BudgetWriter {
   std::array<StageBudget, QKCTS_STAGE_COUNT> take() { return std::move(result_); }
 
  private:
+  // `held` is the format of the point whose numbers these are, 0: none.
+  void put_element(qkcts_stage stage, double z, double error, double mistrusted_from, std::uint32_t held);
+
   const StageRows& rows_;
   const BudgetArithmetic& arithmetic_;
   Format format_;
   StageSet stages_;
+  std::array<std::uint32_t, QKCTS_STAGE_COUNT> points_{};  // of scores and of what is made of them
   std::array<StageBudget, QKCTS_STAGE_COUNT> result_;
 };
 

@@ -36,6 +36,11 @@ class Parameters {
     else
       value = format_named(given.get<std::string>());
   }
+  // A parameter that most machines do without.
+  template <typename Value>
+  void read_if_given(const char* key, Value& value) {
+    if (table_.contains(key)) read(key, value);
+  }
 
  private:
   const Json& take(const char* key) {
@@ -54,6 +59,7 @@ std::string profile_fault(const Profile& profile) {
   if (profile.probability_storage.has_value() &&
       parameters(*profile.probability_storage).precision > parameters(profile.accumulator).precision)
     return "probability_storage is wider than the accumulator";
+  if (profile.lanes == 1) return "one lane is any order: leave lanes out";
   return {};
 }
 
@@ -85,9 +91,23 @@ Profile profile_from_json(std::string_view text, std::string_view origin) {
   table.read("k_pow", profile.k_pow);
   table.read("k_cos", profile.k_cos);
   table.read("b_cos", profile.b_cos);
+  table.read_if_given("lanes", profile.lanes);
+  table.read_if_given("u_q", profile.u_q);
+  table.read_if_given("u_k", profile.u_k);
+  table.read_if_given("u_p", profile.u_p);
+  table.read_if_given("u_v", profile.u_v);
+  table.read_if_given("operand_underflow", profile.operand_underflow);
+  table.read_if_given("a_tanh", profile.a_tanh);
+  table.read_if_given("b_tanh", profile.b_tanh);
+  table.read_if_given("b_log", profile.b_log);
   if (const std::string fault = profile_fault(profile); !fault.empty())
     throw InputError(fmt::format("{}: /parameters: {}", origin, fault));
   return profile;
+}
+
+std::string canonical_profile(std::string_view text, std::string_view origin) {
+  profile_from_json(text, origin);  // refuses what is none
+  return canonical_text(parse_json(text, origin));
 }
 
 std::vector<std::string> shipped_profiles() {
@@ -97,10 +117,14 @@ std::vector<std::string> shipped_profiles() {
 }
 
 Profile shipped_profile(std::string_view name) {
+  return profile_from_json(shipped_profile_text(name), name);
+}
+
+std::string_view shipped_profile_text(std::string_view name) {
   std::string known;
   for (const std::span<const Document> documents : {profile_documents(), further_profile_documents()}) {
     for (const Document& document : documents) {
-      if (document.name == name) return profile_from_json(document.text, document.name);
+      if (document.name == name) return document.text;
       known += (known.empty() ? "" : ", ") + std::string(document.name);
     }
   }

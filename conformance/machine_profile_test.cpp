@@ -49,12 +49,16 @@ TEST(Profile, ShippedOnesAreSoundForEveryRewriteAndSourced) {
 // Named variants judge only where they are asked for; the tighter ones differ in the growth of products alone.
 TEST(Profile, NamedVariantsAreNoDefaults) {
   EXPECT_EQ(further_profiles(),
-            (std::vector<std::string>{"bf16_f32acc_ftz", "bf16_f32acc_ampere", "bf16_f32acc_hopper"}));
+            (std::vector<std::string>{"bf16_f32acc_ftz", "bf16_f32acc_ampere", "bf16_f32acc_hopper", "bf16_f32acc_simd",
+                                      "f32_lanes8", "tf32", "f16_f16acc", "f16_f16acc_matrix", "f32_approx",
+                                      "bf16_f32acc_approx", "f16_f32acc_approx"}));
   EXPECT_EQ(profiles_for(Format::bfloat16).size(), 1U);
-  EXPECT_EQ(selectable_profiles(Format::bfloat16).size(), 4U);
-  EXPECT_EQ(selectable_profiles(Format::binary32).size(), profiles_for(Format::binary32).size());
+  EXPECT_EQ(selectable_profiles(Format::bfloat16).size(), 6U);
+  EXPECT_EQ(selectable_profiles(Format::binary32).size(), profiles_for(Format::binary32).size() + 3);
+  EXPECT_EQ(selectable_profiles(Format::binary16).size(), profiles_for(Format::binary16).size() + 3);
   const Profile base = shipped_profile("bf16_f32acc");
-  for (const std::string& name : further_profiles()) {
+  for (const char* unit : {"bf16_f32acc_ftz", "bf16_f32acc_ampere", "bf16_f32acc_hopper"}) {
+    const std::string name = unit;
     const Profile p = shipped_profile(name);
     EXPECT_EQ(p.name, name);
     EXPECT_EQ(p.storage, base.storage);
@@ -65,6 +69,55 @@ TEST(Profile, NamedVariantsAreNoDefaults) {
     EXPECT_EQ(p.product_growth < base.product_growth, !name.ends_with("_ftz"));
     EXPECT_GT(p.product_growth, 1);
   }
+}
+
+// Every value of a variant has its source, too.
+TEST(Profile, NamedVariantsAreSourced) {
+  for (const std::string& name : further_profiles()) {
+    const Profile p = shipped_profile(name);
+    EXPECT_EQ(p.name, name);
+    EXPECT_GE(p.sources.size(), 19U) << name;
+    for (const std::string& source : p.sources) EXPECT_GT(source.size(), source.find(": ") + 12) << source;
+  }
+}
+
+TEST(Profile, NamedVariantsAreWhatTheirNamesSay) {
+  const Profile tf32 = shipped_profile("tf32");
+  for (const double u : {tf32.u_q, tf32.u_k, tf32.u_p, tf32.u_v}) EXPECT_EQ(u, 0x1p-10);
+  EXPECT_EQ(tf32.operand_underflow, 0x1p-126);
+  EXPECT_TRUE(tf32.flush_to_zero && tf32.denormals_are_zero);
+  const Profile half = shipped_profile("f16_f16acc");
+  EXPECT_EQ(half.accumulator, Format::binary16);
+  EXPECT_FALSE(half.probability_storage.has_value());
+  EXPECT_EQ(shipped_profile("f32_lanes8").lanes, 8);
+  EXPECT_EQ(shipped_profile("bf16_f32acc_simd").product_growth, 1);
+  EXPECT_FALSE(shipped_profile("bf16_f32acc_simd").probability_storage.has_value());
+  for (const char* base : {"f32", "bf16_f32acc", "f16_f32acc"}) {
+    const Profile exact = shipped_profile(base);
+    const Profile fast = shipped_profile(std::string(base) + "_approx");
+    EXPECT_EQ(fast.storage, exact.storage);
+    EXPECT_EQ(fast.a_tanh, 0x1p-11);
+    EXPECT_GT(fast.b_log, std::pow(2.0, -21.41));
+    EXPECT_TRUE(fast.flush_to_zero && fast.denormals_are_zero);
+    EXPECT_NE(fast.title.find("never called equal"), std::string::npos);
+    // Looser in every function, or as loose.
+    EXPECT_GE(fast.k_rsqrt, exact.k_rsqrt);
+    EXPECT_GE(fast.k_sqrt, exact.k_sqrt);
+    EXPECT_GE(fast.k_exp, exact.k_exp);
+    EXPECT_GE(fast.k_log, exact.k_log);
+    EXPECT_GT(fast.k_div, exact.k_div);
+  }
+}
+
+TEST(Profile, CanonicalTextSaysWhatTheFileSays) {
+  const std::string text(shipped_profile_text("f32"));
+  const std::string canonical = canonical_profile(text, "f32");
+  EXPECT_EQ(canonical_profile(canonical, "f32"), canonical);
+  EXPECT_EQ(canonical_profile(parse_json(text, "f32").dump(7), "f32"), canonical);
+  Json other = parse_json(text, "f32");
+  other["parameters"]["k_exp"]["source"] = "assumption: another";
+  EXPECT_NE(canonical_profile(other.dump(), "f32"), canonical);
+  EXPECT_THROW(canonical_profile("{}", "x"), InputError);
 }
 
 std::string changed(const char* pointer, const char* value) {
@@ -114,6 +167,26 @@ TEST(Profile, ReadsEveryParameter) {
   EXPECT_EQ(p.sources.back(), "b_cos: assumption: a test");
 }
 
+// What most machines do without is 0 where it is not given.
+TEST(Profile, ReadsParametersThatMayBeAbsent) {
+  Json document = parse_json(changed(nullptr, nullptr), "x");
+  const Profile without = profile_from_json(document.dump(), "x");
+  EXPECT_EQ(without.lanes, 0);
+  for (const double part : {without.u_q, without.u_k, without.u_p, without.u_v, without.operand_underflow,
+                            without.a_tanh, without.b_tanh, without.b_log})
+    EXPECT_EQ(part, 0);
+  double value = 0x1p-12;
+  for (const char* key : {"u_q", "u_k", "u_p", "u_v", "operand_underflow", "a_tanh", "b_tanh", "b_log"}) {
+    document["parameters"][key] = {{"value", value}, {"source", "assumption: a test"}};
+    value *= 2;
+  }
+  document["parameters"]["lanes"] = {{"value", 4}, {"source", "assumption: a test"}};
+  const Profile p = profile_from_json(document.dump(), "x");
+  EXPECT_EQ(p.lanes, 4);
+  EXPECT_EQ((std::vector<double>{p.u_q, p.u_k, p.u_p, p.u_v, p.operand_underflow, p.a_tanh, p.b_tanh, p.b_log}),
+            (std::vector<double>{0x1p-12, 0x1p-11, 0x1p-10, 0x1p-9, 0x1p-8, 0x1p-7, 0x1p-6, 0x1p-5}));
+}
+
 TEST(Profile, RefusesWithThePlace) {
   const auto refusal = [](const std::string& text) {
     try {
@@ -132,6 +205,8 @@ TEST(Profile, RefusesWithThePlace) {
       {"/parameters/accumulator/value", "\"binary16\"", "p.json: /parameters: the accumulator is narrower"},
       {"/parameters/probability_storage/value", "\"binary64\"", "wider than the accumulator"},
       {"/parameters/online_block/value", "0", "must be >= 1"},
+      {"/parameters/u_q", R"({"value": 0.5, "source": "assumption: x"})", "must be <= 0.0625"},
+      {"/parameters/lanes", R"({"value": 1, "source": "assumption: x"})", "one lane is any order"},
   };
   for (const auto& row : rows)
     EXPECT_NE(refusal(changed(row[0], row[1])).find(row[2]), std::string::npos) << refusal(changed(row[0], row[1]));

@@ -70,8 +70,18 @@ Case with_fault(const Case& c, const SoakFault& fault) {
   Case wrong = c;
   wrong.contract.terms.q_norm.eps *= fault.eps_factor;
   wrong.contract.terms.k_norm.eps *= fault.eps_factor;
+  wrong.contract.terms.v_norm.eps *= fault.eps_factor;
+  wrong.contract.terms.projection.q_input.eps *= fault.eps_factor;
+  wrong.contract.terms.projection.k_input.eps *= fault.eps_factor;
   if (fault.scale_factor != 1) {
     wrong.contract.terms.score.temperature = 1 / fault.scale_factor;
+  }
+  if (fault.weight_factor != 1) {
+    Tensor weight = c.inputs.at(Input::q_weight);
+    for (std::size_t i = 0; i < weight.count(); ++i) {
+      weight.set_pattern(i, encode(c.inputs.format, weight.value(i) * fault.weight_factor));
+    }
+    wrong.inputs.set(Input::q_weight, weight);
   }
   if (fault.drop_last_key) {
     wrong.contract.terms.mask.has_window = 1;
@@ -79,6 +89,9 @@ Case with_fault(const Case& c, const SoakFault& fault) {
     wrong.contract.terms.mask.offset = c.shape.k_len - 2;
     wrong.contract.terms.mask.window_left = -1;
     wrong.contract.terms.mask.window_right = 0;
+  }
+  if (fault.change != nullptr) {
+    fault.change(wrong.contract.terms);
   }
   return wrong;
 }
@@ -106,10 +119,49 @@ void vary_rotation(SoakRandom& random, qkcts_contract& terms) {
   rotation.high = random.choose<double>({4, 31.3});
   rotation.attention_factor = random.choose<double>({0, 1.2079441541679836});
   mutate<std::uint32_t>(random, rotation.untruncated, 2);
+  if (rotation.angles == QKCTS_ANGLES_TABLE) {
+    mutate<qkcts_rope_tables>(random, rotation.tables, 2);
+  }
+}
+
+// Norms that a contract of version 1.0 has not: of v, and before a projection.
+qkcts_norm random_norm(SoakRandom& random, bool row) {
+  qkcts_norm norm{};
+  norm.applied = random.below(4) == 0 ? 0 : 1;
+  if (norm.applied == 0) {
+    return norm;
+  }
+  const std::uint32_t whole = row ? QKCTS_AXES_FULL_WIDTH : QKCTS_AXES_HEAD_DIM;
+  norm.axis = !row && random.below(3) == 0 ? QKCTS_AXIS_FULL_WIDTH : QKCTS_AXIS_HEAD;
+  norm.center = random.choose<std::uint32_t>(2);
+  norm.statistic = random.choose<qkcts_statistic>(2);
+  norm.root = random.choose<qkcts_root>(4);
+  norm.variance = norm.center != 0 && norm.statistic == QKCTS_MEAN_SQUARE ? random.choose<qkcts_variance>(2)
+                                                                          : QKCTS_VARIANCE_TWO_PASS;
+  norm.eps = random.choose<double>({1e-5, 1e-6, 1e-12, 0.1, 3e-39});
+  norm.gain = random.choose<qkcts_gain>(3);
+  if (norm.gain != QKCTS_GAIN_NONE) {
+    norm.gain_axes = random.choose<std::uint32_t>({whole, whole, QKCTS_AXES_SCALAR});
+  }
+  norm.bias_axes = random.below(3) == 0 ? whole : static_cast<std::uint32_t>(QKCTS_AXES_NONE);
+  return norm;
+}
+
+void vary_rows(SoakRandom& random, qkcts_contract& terms) {
+  if (random.below(3) == 0) {
+    terms.v_norm = random_norm(random, false);
+  }
+  if (random.below(3) == 0) {
+    terms.projection.form = QKCTS_PROJECTION_LINEAR;
+    terms.projection.bias = static_cast<std::uint32_t>(random.below(2));
+    terms.projection.q_input = random_norm(random, true);
+    terms.projection.k_input = random.below(3) == 0 ? random_norm(random, true) : terms.projection.q_input;
+  }
 }
 
 void vary_later_clauses(SoakRandom& random, qkcts_contract& terms) {
-  for (qkcts_norm_range* range : {&terms.q_range, &terms.k_range}) {
+  vary_rows(random, terms);
+  for (qkcts_norm_range* range : {&terms.q_range, &terms.k_range, &terms.v_range}) {
     if (random.below(3) == 0) {
       range->clip_before = random.choose<double>({0, 0.4, 1.25});
       range->multiplier = random.choose<double>({0, 1.7, 0.3});
@@ -125,7 +177,7 @@ void vary_later_clauses(SoakRandom& random, qkcts_contract& terms) {
     terms.logits.scale_exp_cap = random.choose<double>({0, 1.3});
   }
   mutate<qkcts_alibi>(random, terms.logits.alibi, 4);
-  mutate<qkcts_query_temperature>(random, terms.logits.query_temperature, 2);
+  mutate<qkcts_query_temperature>(random, terms.logits.query_temperature, 3);
   terms.logits.query_alpha = 0.3;
   terms.logits.query_period = 4;
   mutate<qkcts_sink>(random, terms.softmax.sink, 3);
@@ -139,13 +191,11 @@ void vary_later_clauses(SoakRandom& random, qkcts_contract& terms) {
 std::vector<SoakProfile> soak_profiles(Format format) {
   std::vector<SoakProfile> profiles;
   for (Profile& profile : selectable_profiles(format)) {
-    profiles.push_back({std::move(profile), false, 0});
+    const bool eight_lanes = profile.lanes == 8;
+    const int block = profile.online_block > 1 ? profile.online_block : 0;
+    profiles.push_back({std::move(profile), eight_lanes, block});
   }
   if (format == Format::binary32) {
-    Profile lanes = shipped_profile("f32");
-    lanes.name = "f32_lanes8";
-    lanes.chain = 20;  // at most 128 terms (two heads of 64) in 8 lanes: 16 additions, 3 to join the lanes
-    profiles.push_back({lanes, true, 0});
     Profile blocks = shipped_profile("f32");
     blocks.name = "f32_online16";
     blocks.online_block = 16;
@@ -172,6 +222,15 @@ LegalVariant random_variant(SoakRandom& random, const SoakProfile& profile) {
                                          : profile.profile.name.ends_with("_ampere") ? std::vector<int>{8, 16}
                                                                                      : std::vector<int>{4, 8, 16});
   v.matrix_fraction = v.matrix_products == 4 ? 23 : (v.matrix_products == 8 ? 24 : 25);
+  if (profile.profile.u_q > 0) {  // units for tf32
+    v.matrix_products = random.choose<int>({4, 8});
+    v.matrix_fraction = v.matrix_products == 4 ? 24 : 25;
+  }
+  if (profile.profile.product_growth < 1) {
+    v.sum = LegalVariant::Sum::matrix;
+    v.variance = LegalVariant::Variance::two_pass;
+  }
+  v.feed = random.choose<LegalVariant::Feed>(3);
   v.variance = random.choose<LegalVariant::Variance>(4);
   v.root = random.choose<LegalVariant::Root>(3);
   v.association = random.choose<LegalVariant::Association>(3);
@@ -193,11 +252,13 @@ LegalVariant random_variant(SoakRandom& random, const SoakProfile& profile) {
   v.scaled_positions = random.below(2) == 0;
   v.converts_by_quotient = random.below(2) == 0;
   v.store_weights = random.below(4) != 0;
+  v.fold = random.choose<LegalVariant::Fold>(4);
+  v.weight_bias = random.choose<LegalVariant::WeightBias>(2);
+  v.logarithm_first = random.below(2) == 0;
   v.target = static_cast<std::uint32_t>(random.below(64));
   if (profile.eight_lanes) {
     v.sum = LegalVariant::Sum::lanes8;
     v.variance = LegalVariant::Variance::two_pass;
-    v.softmax = LegalVariant::Softmax::offline;
   }
   if (profile.block != 0) {
     v.block = profile.block;
@@ -275,23 +336,27 @@ void soak_one(const Case& c, std::string_view family, int variants, SoakRandom& 
   for (const SoakProfile& profile : soak_profiles(c.inputs.format)) {
     const auto budgets = stage_budgets(c, truth.exact, every_row(c), profile.profile, terms);
     for (int k = 0; k < variants; ++k) {
-      const LegalVariant variant = random_variant(random, profile);
+      LegalVariant variant = random_variant(random, profile);
+      variant.cut_at_points = fault.cut_at_points;
       const StageValues got = run_legal_variant(wrong, truth.exact, profile.profile, variant);
       judge(c, truth, budgets, got, profile.profile, variant, family, tally);
     }
   }
 }
 
-void soak(std::uint64_t seed, int cases, int variants, SoakTally& tally) {
+void soak(std::uint64_t seed, int cases, int variants, SoakTally& tally, Contract (*contract_of)(SoakRandom&)) {
   SoakRandom random(seed);
   for (int i = 0; i < cases; ++i) {
-    const Contract contract = random_contract(random);
+    const Contract contract = contract_of(random);
     const auto format = random.choose<Format>(
         {Format::binary32, Format::binary32, Format::bfloat16, Format::binary16, Format::binary64});
     const auto family = random.choose<SoakFamily>(soak_family_count);
     qkcts_shape shape{1, 2, 1, 2, 0, 0, 3};
     shape.k_len = random.choose<std::int64_t>({1, 2, 3, 7, 24, 65});
     shape.head_dim = random.choose<std::int64_t>({2, 6, 18, 32, 64});
+    if (contract.terms.rotation.tables == QKCTS_TABLES_PER_HEAD) {
+      shape.kv_heads = shape.q_heads;
+    }
     if (!shape_fault(contract.terms, shape).empty()) {
       shape.head_dim = 32;
     }

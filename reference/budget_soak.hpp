@@ -37,7 +37,7 @@ class SoakRandom {  // SplitMix64
 // A profile and the freedom that it leaves to implementations: all of it for a shipped one.
 struct SoakProfile {
   Profile profile;
-  bool eight_lanes = false;  // sums by eight lanes only, offline: what its declared chain describes
+  bool eight_lanes = false;  // sums by eight lanes only, as the profile declares
   int block = 0;             // online blocks of this size only; 0: any
 };
 std::vector<SoakProfile> soak_profiles(Format format);
@@ -63,8 +63,10 @@ struct SoakTally {
 
 // How the implementation under attack differs from the contract that judges it; legal if it changes nothing.
 struct SoakFault {
-  double eps_factor = 1, scale_factor = 1;
+  double eps_factor = 1, scale_factor = 1, weight_factor = 1;
   bool drop_last_key = false;
+  void (*change)(qkcts_contract&) = nullptr;  // any other clause
+  bool cut_at_points = false;                 // rounding points toward zero
 };
 
 // Judges `variants` implementations of the case by every profile of its format.
@@ -73,6 +75,7 @@ void soak_one(const Case& c, std::string_view family, int variants, SoakRandom& 
               const SoakFault& fault = {}, TermSet terms = all_budget_terms);
 
 // `cases` random cases of random contracts.
-void soak(std::uint64_t seed, int cases, int variants, SoakTally& tally);
+void soak(std::uint64_t seed, int cases, int variants, SoakTally& tally,
+          Contract (*contract)(SoakRandom&) = random_contract);
 
 }  // namespace qkcts

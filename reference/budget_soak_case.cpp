@@ -45,7 +45,62 @@ double accumulator_roundoff(Format format) {
   return unit_roundoff(accumulator_format(format));
 }
 
+// Rows and matrices of a projection. With a norm before it, what absorbs is its statistic; the products with the first
+// column absorb in any case.
+void fill_projection(Case& c, SoakFamily family, Random& random) {
+  const Format format = c.inputs.format;
+  const double tail = std::sqrt(accumulator_roundoff(format)) * 0.98;
+  const struct { Input rows, weight; } sides[] = {{Input::q_x, Input::q_weight}, {Input::k_x, Input::k_weight}};
+  for (const auto& side : sides) {
+    const auto width = static_cast<std::size_t>(c.inputs.at(side.rows).shape.back());
+    const auto columns = static_cast<std::size_t>(c.inputs.at(side.weight).shape.back());
+    const double unit = 1 / std::sqrt(static_cast<double>(width));
+    const auto entry = [&](std::size_t i) { return i % width; };
+    const auto plain = [&](double size, double weight) {
+      fill(c, side.rows, [&](std::size_t) { return size * random.normal(); });
+      fill(c, side.weight, [&](std::size_t) { return weight * unit * random.normal(); });
+    };
+    switch (family) {
+      case SoakFamily::small:
+        plain(std::ldexp(1.0, -10 - static_cast<int>(random.bits() % 12)), 1);
+        break;
+      case SoakFamily::absorbed_squares:
+        fill(c, side.rows, [&](std::size_t i) { return entry(i) == 0 ? 1.0 : tail * (0.9 + 0.1 * random.unit()); });
+        fill(c, side.weight,
+             [&](std::size_t i) { return i / columns == 0 ? 1.0 : tail * (0.9 + 0.1 * random.unit()); });
+        break;
+      case SoakFamily::cancelling:
+        plain(1, 1);
+        fill(c, side.weight, [&](std::size_t i) {
+          const std::size_t e = i / columns;
+          const double x = c.inputs.at(side.rows).value(e + 1 < width || e % 2 == 1 ? e ^ 1u : e);
+          return (e % 2 == 0 ? x : -x) * (1 + 0x1p-9 * random.normal());
+        });
+        break;
+      case SoakFamily::saturating:
+        plain(8, 4);
+        break;
+      case SoakFamily::offset:
+        plain(1, 1);
+        fill(c, side.rows, [&](std::size_t) { return 40 + 0.1 * random.normal(); });
+        break;
+      case SoakFamily::storage_bound:
+        plain(1, std::ldexp(smallest_normal(format), -static_cast<int>(random.bits() % 6)));
+        break;
+      case SoakFamily::near_underflow:
+        plain(smallest_normal(format) * 0x1p2, std::ldexp(1.0, static_cast<int>(random.bits() % 9) - 4));
+        break;
+      default:
+        plain(1, 1);
+    }
+  }
+}
+
 void fill_operands(Case& c, SoakFamily family, Random& random) {
+  if (c.contract.terms.projection.form != QKCTS_PROJECTION_NONE) {
+    fill_projection(c, family, random);
+    return;
+  }
   const auto head_dim = static_cast<std::size_t>(c.shape.head_dim);
   const auto k_len = static_cast<std::size_t>(c.shape.k_len);
   const Format format = c.inputs.format;
@@ -129,7 +184,18 @@ void fill_values(Case& c, SoakFamily family, Random& random) {
   const Format format = c.inputs.format;
   const auto length = static_cast<std::size_t>(c.shape.v_head_dim);
   const auto values = static_cast<std::size_t>(c.shape.k_len);
+  const bool normed = c.contract.terms.v_norm.applied != 0;
+  const double tail = std::sqrt(accumulator_roundoff(format)) * 0.98;
   fill(c, Input::v, [&](std::size_t i) {
+    if (normed && family == SoakFamily::absorbed_squares) {
+      return i % length == 0 ? 1.0 : tail * (0.9 + 0.1 * random.unit());
+    }
+    if (normed && family == SoakFamily::offset) {
+      return 40 + 0.1 * random.normal();
+    }
+    if (normed && family == SoakFamily::small) {
+      return 0x1p-12 * random.normal();
+    }
     switch (family) {
       case SoakFamily::storage_bound:
         return smallest_normal(format) * std::ldexp(random.normal(), static_cast<int>(random.bits() % 8) - 7);
@@ -168,7 +234,8 @@ void fill_sink(Case& c, SoakFamily family, Random& random) {
   // What a contract without norms makes of query 0 and key 0; a norm or a cap leaves scores of ordinary size.
   const qkcts_contract& terms = c.contract.terms;
   double first = 0;
-  if (terms.q_norm.applied + terms.k_norm.applied == 0 && terms.score.softcap == 0) {
+  const bool given = terms.projection.form == QKCTS_PROJECTION_NONE;
+  if (given && terms.q_norm.applied + terms.k_norm.applied == 0 && terms.score.softcap == 0) {
     for (std::int64_t d = 0; d < c.shape.head_dim; ++d) {
       const auto lane = static_cast<std::size_t>(d);
       first += c.inputs.at(Input::q).value(lane) * c.inputs.at(Input::k).value(lane);
@@ -205,6 +272,8 @@ Case soak_case(const Contract& contract, Format format, SoakFamily family, const
   spec.format = format;
   spec.shape = shape;
   spec.seed = seed;
+  constexpr std::array<std::int64_t, 6> widths = {1, 2, 5, 24, 48, 96};
+  spec.width = widths[seed % widths.size()];
   Case c = sample_case(contract, spec);
   c.slug = "soak/" + contract.name + "/" + std::string(soak_family_name(family));
   Random random(seed * 977 + static_cast<std::uint64_t>(family));
@@ -213,7 +282,7 @@ Case soak_case(const Contract& contract, Format format, SoakFamily family, const
   fill_positions(c, random);
   fill_sink(c, family, random);
   // A third of the cases with gains near 0, where underflow and cancellation in 1 + w show.
-  for (const Input gain : {Input::q_gain, Input::k_gain}) {
+  for (const Input gain : {Input::q_gain, Input::k_gain, Input::v_gain, Input::q_x_gain, Input::k_x_gain}) {
     if (c.inputs.has(gain) && family == SoakFamily::storage_bound) {
       fill(c, gain, [&](std::size_t) {
         return smallest_normal(format) * std::ldexp(random.normal(), static_cast<int>(random.bits() % 10) - 6);

@@ -28,6 +28,15 @@ Contract with_sink(const char* name, std::uint32_t sink) {
   return contract;
 }
 
+Contract with_values_normed(const char* name) {
+  Contract contract = shipped_contract(name);
+  qkcts_norm& norm = contract.terms.v_norm;
+  norm.applied = 1;
+  norm.root = QKCTS_INSIDE_ROOT;
+  norm.eps = 1e-6;
+  return contract;
+}
+
 struct ClauseAttack {
   std::vector<Contract> contracts;
   std::vector<qkcts_stage> stages;  // whose bounds must be approached
@@ -69,6 +78,14 @@ std::vector<ClauseAttack> clause_attacks() {
        weights},
       {{shipped_contract("clause_base_two")}, {QKCTS_STAGE_LSE}, weights},
       {{shipped_contract("clause_lse_base_two")}, {QKCTS_STAGE_LSE}, weights},
+      {{shipped_contract("clause_v_norm")}, {QKCTS_STAGE_V_NORM}, norms},
+      {{with_values_normed("plain_sdpa"), with_values_normed("qwen3_rmsnorm")}, {QKCTS_STAGE_OUTPUT}, weights},
+      {{shipped_contract("clause_projection")}, {QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_K_PROJ}, norms},
+      {{shipped_contract("clause_projection_bias")}, {QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_K_PROJ}, norms},
+      {{shipped_contract("clause_projection_input_norm")}, {QKCTS_STAGE_Q_PROJ}, norms},
+      {{shipped_contract("clause_projection_two_norms")}, {QKCTS_STAGE_Q_PROJ}, norms},
+      {{shipped_contract("clause_rope_tables_per_head")}, {QKCTS_STAGE_Q_ROPE, QKCTS_STAGE_K_ROPE}, norms},
+      {{shipped_contract("clause_query_temperature_ratio")}, {QKCTS_STAGE_SCORES}, scores},
   };
 }
 
@@ -76,8 +93,11 @@ void attacked(const Contract& contract, Format format, const std::vector<SoakFam
               SoakTally& tally) {
   std::uint64_t seed = 1;
   for (const SoakFamily family : families) {
-    for (const qkcts_shape& shape :
+    for (qkcts_shape shape :
          {qkcts_shape{1, 2, 1, 2, 8, 64, 3}, qkcts_shape{1, 1, 1, 2, 64, 2, 3}, qkcts_shape{1, 2, 1, 2, 2, 18, 6}}) {
+      if (contract.terms.rotation.tables == QKCTS_TABLES_PER_HEAD) {
+        shape.kv_heads = shape.q_heads;
+      }
       if (!shape_fault(contract.terms, shape).empty()) {
         continue;
       }

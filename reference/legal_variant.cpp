@@ -20,8 +20,13 @@ class LegalPipeline {
         machine_(profile, variant_),
         score_(c, machine_, variant_),
         terms_(c.contract.terms) {
-    if (terms_.score.softcap > 0 || terms_.score.bias_order != QKCTS_BIAS_NONE ||
-        terms_.logits.alibi != QKCTS_ALIBI_NONE || variant_.scale == LegalVariant::Scale::divide) {
+    const qkcts_rounding& rounding = terms_.rounding;
+    if (rounding.probs != 0) {
+      variant_.store_weights = false;  // the point says where weights are rounded
+    }
+    if (rounding.scaled_q != 0 || rounding.scores != 0 || rounding.capped != 0 || terms_.score.softcap > 0 ||
+        terms_.score.bias_order != QKCTS_BIAS_NONE || terms_.logits.alibi != QKCTS_ALIBI_NONE ||
+        variant_.scale == LegalVariant::Scale::divide) {
       folds_base_ = false;
       if (variant_.base == LegalVariant::Base::two_folded) {
         variant_.base = LegalVariant::Base::two_scaled;
@@ -31,18 +36,56 @@ class LegalPipeline {
 
   StageValues run() {
     const qkcts_shape& s = case_.shape;
-    using Side = LegalOperand<T>;
-    Side q_side(case_, machine_,
-                {Input::q, Input::q_gain, Input::q_bias, Input::q_position_ids, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE,
-                 s.q_heads, s.q_len, terms_.q_norm, terms_.q_range});
-    Side k_side(case_, machine_,
-                {Input::k, Input::k_gain, Input::k_bias, Input::k_position_ids, QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE,
-                 s.kv_heads, s.k_len, terms_.k_norm, terms_.k_range});
-    q_ = q_side.run(out_);
-    k_ = k_side.run(out_);
-    for (const double value : case_.inputs.at(Input::v).values()) {
-      v_.push_back(machine_.read(value));
-    }
+    q_ = LegalOperand<T>(case_, machine_,
+                         {Input::q,
+                          Input::q_gain,
+                          Input::q_bias,
+                          Input::q_position_ids,
+                          QKCTS_STAGE_Q_PROJ,
+                          QKCTS_STAGE_Q_NORM,
+                          QKCTS_STAGE_Q_ROPE,
+                          s.q_heads,
+                          s.q_len,
+                          s.head_dim,
+                          terms_.q_norm,
+                          terms_.q_range,
+                          terms_.rounding.q,
+                          {Input::q_x, Input::q_weight, Input::q_weight_bias, Input::q_x_gain, Input::q_x_bias,
+                           &terms_.projection.q_input, machine_.profile().u_q, machine_.profile().u_k}})
+             .run(out_);
+    k_ = LegalOperand<T>(case_, machine_,
+                         {Input::k,
+                          Input::k_gain,
+                          Input::k_bias,
+                          Input::k_position_ids,
+                          QKCTS_STAGE_K_PROJ,
+                          QKCTS_STAGE_K_NORM,
+                          QKCTS_STAGE_K_ROPE,
+                          s.kv_heads,
+                          s.k_len,
+                          s.head_dim,
+                          terms_.k_norm,
+                          terms_.k_range,
+                          terms_.rounding.k,
+                          {Input::k_x, Input::k_weight, Input::k_weight_bias, Input::k_x_gain, Input::k_x_bias,
+                           &terms_.projection.k_input, machine_.profile().u_q, machine_.profile().u_k}})
+             .run(out_);
+    v_ = LegalOperand<T>(case_, machine_,
+                         {Input::v,
+                          Input::v_gain,
+                          Input::v_bias,
+                          Input::k_position_ids,
+                          QKCTS_STAGE_COUNT,
+                          QKCTS_STAGE_V_NORM,
+                          QKCTS_STAGE_COUNT,
+                          s.kv_heads,
+                          s.k_len,
+                          s.v_head_dim,
+                          terms_.v_norm,
+                          terms_.v_range,
+                          terms_.rounding.v,
+                          {}})
+             .run(out_);
     zeros_.assign(static_cast<std::size_t>(s.v_head_dim), T(0));
     const Visibility visibility(case_);
     for (std::int64_t b = 0; b < s.batch; ++b) {
@@ -92,7 +135,7 @@ class LegalPipeline {
     const T* q = q_.data() + ((b * s.q_heads + h) * s.q_len + t) * s.head_dim;
     const auto row_index = static_cast<std::size_t>((b * s.q_heads + h) * s.q_len + t);
     const bool folds = folds_base_ && variant_.base == LegalVariant::Base::two_folded;
-    const T other_base = other_base_factor<T>(terms_);
+    const T other_base = other_base_factor(machine_, terms_);
     std::vector<std::int64_t> visible;
     std::vector<T> softmax_scores;
     std::vector<const T*> values;
@@ -101,10 +144,13 @@ class LegalPipeline {
     const auto target = static_cast<std::size_t>(variant_.target % static_cast<std::uint32_t>(s.v_head_dim));
     for (std::int64_t key = 0; key < s.k_len; ++key) {
       const T* k = k_.data() + ((b * s.kv_heads + kv) * s.k_len + key) * s.head_dim;
-      const T score = score_.scaled_dot(q, k, h, position(b, t), T(1));
+      const T score = at_point(score_.scaled_dot(q, k, h, position(b, t), T(1)), terms_.rounding.scores);
       const bool seen = visibility.visible(b, h, t, key);
       const std::int64_t far = distance(t + visibility.offset(b), key);
-      const T after = seen ? score_.capped(score, bias_at(b, h, t, key), slope(h), far) : T(0);
+      T after = seen ? score_.capped(score, bias_at(b, h, t, key), slope(h), far) : T(0);
+      if ((stages_of(terms_) & bit(QKCTS_STAGE_CAPPED)) != 0) {
+        after = at_point(after, terms_.rounding.capped);
+      }
       observe(QKCTS_STAGE_SCORES, score);
       observe(QKCTS_STAGE_CAPPED, after);
       observe(QKCTS_STAGE_MASKED, seen ? after : -std::numeric_limits<T>::infinity());
@@ -160,13 +206,16 @@ class LegalPipeline {
     observe(QKCTS_STAGE_LSE, empty ? -std::numeric_limits<T>::infinity() : softmax.returned_lse());
     const bool scaled = terms_.softmax.sink == QKCTS_SINK_POST_SCALE && !empty;
     for (const T value : softmax.output()) {
-      observe(QKCTS_STAGE_OUTPUT, scaled ? scaled_by_sink(value, sink, softmax.lse()) : value);
+      const T whole = scaled ? scaled_by_sink(value, sink, softmax.lse()) : value;
+      observe(QKCTS_STAGE_OUTPUT, at_point(whole, terms_.rounding.output));
     }
   }
 
+  T at_point(T value, std::uint32_t point) const { return machine_.point(value, point, terms_.rounding.saturate != 0); }
+
   // e^x as the variant forms exponents.
   T sink_exp(T a, T b) const {
-    const T log2_e = static_cast<T>(1.44269504088896340735992468100189214L);
+    const T log2_e = machine_.log2_e();
     switch (variant_.base) {
       case LegalVariant::Base::natural:
         return machine_.exp(machine_.sub(a, b), 1);
@@ -222,13 +271,15 @@ std::string LegalVariant::text() const {
   return fmt::format(
       "sum={} variance={} root={} association={} scale={} base={} softmax={} order={} normalise={} quotient={} "
       "row_sum={} factor={} frequency={} temperature={} biases={} sink={} functions={} block={} lazy={} "
-      "scaled_positions={} converts_by_quotient={} store={} target={} matrix={},{}",
+      "scaled_positions={} converts_by_quotient={} store={} target={} matrix={},{} feed={} fold={} weight_bias={} "
+      "logarithm_first={} cut={}",
       static_cast<int>(sum), static_cast<int>(variance), static_cast<int>(root), static_cast<int>(association),
       static_cast<int>(scale), static_cast<int>(base), static_cast<int>(softmax), static_cast<int>(order),
       static_cast<int>(normalise), static_cast<int>(quotient), static_cast<int>(row_sum), static_cast<int>(factor),
       static_cast<int>(frequency), static_cast<int>(temperature), static_cast<int>(biases), static_cast<int>(sink),
       static_cast<int>(functions), block, lazy, scaled_positions, converts_by_quotient, store_weights, target,
-      matrix_products, matrix_fraction);
+      matrix_products, matrix_fraction, static_cast<int>(feed), static_cast<int>(fold), static_cast<int>(weight_bias),
+      logarithm_first, cut_at_points);
 }
 
 }  // namespace qkcts

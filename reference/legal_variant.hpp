@@ -45,14 +45,23 @@ struct LegalVariant {
   enum class Sink : std::uint8_t { key, apart, quotient, ratio } sink = Sink::key;
   // Sign of the errors of functions; `towards`: those of exp by the sign of v_j - o of one output element.
   enum class Functions : std::uint8_t { exact, high, low, mixed, towards } functions = Functions::exact;
+  // Of the norm before a projection, what comes in later than its entries: the gain with the matrix when that is
+  // loaded, the root after the sum; and where the projection's bias comes in.
+  enum class Fold : std::uint8_t { none, gain, root, both } fold = Fold::none;
+  enum class WeightBias : std::uint8_t { last, first } weight_bias = WeightBias::last;
+  // How a matrix unit reads operands of which it drops bits: not at all where no unit is used.
+  enum class Feed : std::uint8_t { whole, cut, nearest } feed = Feed::whole;
   int block = 16;           // of online and split forms
   int matrix_products = 4;  // K and F of the matrix unit: products added at once, fraction bits kept of each
   int matrix_fraction = 23;
+  bool logarithm_first = false;       // of a ratio of positions, before its maximum with 0 in place of 1
   bool lazy = false;                  // keep the running shift while the maximum rises by less than the profile's slack
   bool scaled_positions = false;      // linear scaling of angles divides the position
   bool converts_by_quotient = false;  // a log-sum-exp to another base
   bool store_weights = true;          // where the profile allows it
-  std::uint32_t target = 0;           // output column for Functions::towards
+  // Not legal, the fault of a test: numbers are cut off at rounding points.
+  bool cut_at_points = false;
+  std::uint32_t target = 0;  // output column for Functions::towards
 
   std::string text() const;
 };
@@ -60,7 +69,7 @@ struct LegalVariant {
 // Every stage of the contract as an adapter would return it: decoded from the stage's storage format.
 using StageValues = std::array<std::vector<double>, QKCTS_STAGE_COUNT>;
 
-// `exact` is only used to choose the signs of function errors. Needs a profile with a binary32 or binary64 accumulator.
+// `exact` is only used to choose the signs of function errors.
 StageValues run_legal_variant(const Case& c, const ExactStages& exact, const Profile& profile,
                               const LegalVariant& variant);
 

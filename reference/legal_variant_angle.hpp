@@ -17,18 +17,18 @@ class LegalAngles {
   // `lanes` is R.
   LegalAngles(const LegalMachine<T>& machine, const qkcts_rope& rope, const qkcts_rotation& rotation,
               std::int64_t lanes)
-      : m_(machine), rope_(rope), rotation_(rotation), lanes_(static_cast<T>(lanes)) {
+      : m_(machine), rope_(rope), rotation_(rotation), lanes_(machine.constant(static_cast<double>(lanes))) {
     if (rotation.angles != QKCTS_ANGLES_COMPUTED) {
       return;
     }
     for (std::int64_t i = 0; i < lanes / 2; ++i) {
-      frequencies_.push_back(frequency(static_cast<T>(i)));
+      frequencies_.push_back(frequency(m_.constant(static_cast<double>(i))));
     }
   }
 
   // (C, S) at a position.
   std::pair<T, T> wave(std::int64_t position, std::int64_t pair) const {
-    T p = static_cast<T>(position);
+    T p = m_.constant(static_cast<double>(position));
     if (scales_position()) {
       p = m_.quotient(p, m_.constant(rotation_.factor));
     }

@@ -32,7 +32,8 @@ class LegalRow {
            std::size_t length, std::vector<int> directions)
       : m_(machine),
         softmax_(terms.softmax),
-        convert_(other_base_factor<T>(terms)),
+        rounding_(terms.rounding),
+        convert_(other_base_factor(machine, terms)),
         s_(std::move(scores)),
         v_(std::move(v)),
         length_(length),
@@ -60,6 +61,9 @@ class LegalRow {
       }
       variant.softmax == Softmax::split_renormalised ? finish(renormalised(parts)) : merged(parts);
     }
+    if (rounding_.probs != 0) {
+      round_probabilities();
+    }
   }
 
   const std::vector<T>& output() const { return output_; }
@@ -79,15 +83,12 @@ class LegalRow {
  private:
   bool base_two() const { return softmax_.base == QKCTS_BASE_TWO; }
   // From the other base back to that of the contract.
-  T back() const {
-    return static_cast<T>(base_two() ? 1.44269504088896340735992468100189214L
-                                     : 0.693147180559945309417232121458176568L);
-  }
+  T back() const { return base_two() ? m_.log2_e() : m_.ln_2(); }
   // Exponential and logarithm in the base of the contract, and in the other one.
   T own_exp(T x, int direction) const { return base_two() ? m_.exp2(x, direction) : m_.exp(x, direction); }
   T other_exp(T x, int direction) const { return base_two() ? m_.exp(x, direction) : m_.exp2(x, direction); }
-  T own_log(T x) const { return base_two() ? m_.log2(x) : m_.log(x); }
-  T other_log(T x) const { return base_two() ? m_.log(x) : m_.log2(x); }
+  T own_log(T x) const { return base_two() ? m_.sum_log2(x) : m_.sum_log(x); }
+  T other_log(T x) const { return base_two() ? m_.sum_log(x) : m_.sum_log2(x); }
 
   // e^(a - b), or 2^(a - b), as the variant forms it. `direction` is the sign of the function's error.
   T weight(T a, T b, int direction) const {
@@ -111,9 +112,11 @@ class LegalRow {
   }
 
   T stored(T weight) const {
-    return m_.profile().probability_storage && m_.variant().store_weights
-               ? m_.store(weight, *m_.profile().probability_storage)
-               : weight;
+    if (!m_.variant().store_weights) {
+      return weight;
+    }
+    return m_.fed(m_.profile().probability_storage ? m_.store(weight, *m_.profile().probability_storage) : weight,
+                  m_.profile().u_p);
   }
 
   // What enters the row sum.
@@ -126,7 +129,7 @@ class LegalRow {
       for (std::size_t i = 0; i < keys.size(); ++i) {
         column[i] = v_[keys[i]][d];
       }
-      values[d] = m_.product(weights.data(), column.data(), keys.size());
+      values[d] = m_.product(weights.data(), column.data(), keys.size(), m_.profile().u_p, m_.profile().u_v);
     }
     return values;
   }
@@ -137,10 +140,12 @@ class LegalRow {
     for (const std::size_t key : keys) {
       part.shift = std::max(part.shift, s_[key]);
     }
+    // Weights that are normalised before the product are stored once, as such.
+    const bool first = m_.variant().normalise == LegalVariant::Normalise::first && whole(keys);
     std::vector<T> weights, sums;
     for (const std::size_t key : keys) {
       const T w = weight(s_[key], part.shift, directions_[key]);
-      sums.push_back(summed(w));
+      sums.push_back(first ? w : summed(w));
       weights.push_back(w);
     }
     part.sum = m_.sum(sums);
@@ -148,8 +153,7 @@ class LegalRow {
       part.sum = closed(part.sum, part.shift);
     }
     for (T& w : weights) {
-      w = stored(m_.variant().normalise == LegalVariant::Normalise::first && whole(keys) ? m_.quotient(w, part.sum)
-                                                                                         : w);
+      w = stored(first ? m_.quotient(w, part.sum) : w);
     }
     part.values = product(keys, weights);
     return part;
@@ -251,6 +255,19 @@ class LegalRow {
     }
   }
 
+  // The output of rounded probabilities; a sink, the last of the keys, has none.
+  void round_probabilities() {
+    std::vector<std::size_t> keys(probabilities_.size() - (softmax_.sink == QKCTS_SINK_COLUMN ? 1 : 0));
+    std::vector<T> weights;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      keys[i] = m_.variant().order == LegalVariant::Order::ascending ? i : keys.size() - 1 - i;
+      T& p = probabilities_[keys[i]];
+      p = m_.point(p, rounding_.probs, rounding_.saturate != 0);
+      weights.push_back(p);
+    }
+    output_ = product(keys, weights);
+  }
+
   void finish(LegalPart<T> part) {
     if (m_.variant().softmax != Softmax::offline) {
       part.sum = closed(part.sum, part.shift);
@@ -273,6 +290,7 @@ class LegalRow {
 
   const LegalMachine<T>& m_;
   const qkcts_softmax& softmax_;
+  const qkcts_rounding& rounding_;
   T convert_;  // to the other base
   std::vector<T> s_;
   std::vector<const T*> v_;

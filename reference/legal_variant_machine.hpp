@@ -16,28 +16,43 @@ namespace qkcts {
 
 template <typename T>
 class LegalMachine {
- public:
-  LegalMachine(const Profile& profile, const LegalVariant& variant) : profile_(profile), variant_(variant) {}
+  using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
-  T flush(T x) const {
-    return profile_.flush_to_zero && std::fabs(x) < std::numeric_limits<T>::min() ? std::copysign(T(0), x) : x;
-  }
+ public:
+  LegalMachine(const Profile& profile, const LegalVariant& variant)
+      : profile_(profile),
+        variant_(variant),
+        narrow_(profile.accumulator == Format::binary16),
+        roundoff_(static_cast<Wide>(unit_roundoff(profile.accumulator))),
+        smallest_(static_cast<T>(smallest_normal(profile.accumulator))),
+        quantum_(static_cast<T>(smallest_subnormal(profile.accumulator))) {}
+
+  T flush(T x) const { return profile_.flush_to_zero && std::fabs(x) < smallest_ ? std::copysign(T(0), x) : x; }
   T read(double x) const {
-    const T value = static_cast<T>(x);
-    return profile_.denormals_are_zero && std::fabs(value) < std::numeric_limits<T>::min() ? T(0) : value;
+    const T value = narrow_ ? narrowed(x) : static_cast<T>(x);
+    return profile_.denormals_are_zero && std::fabs(value) < smallest_ ? T(0) : value;
   }
-  T add(T a, T b) const { return flush(a + b); }
-  T sub(T a, T b) const { return flush(a - b); }
-  T mul(T a, T b) const { return flush(a * b); }
-  T fma(T a, T b, T c) const { return flush(std::fma(a, b, c)); }
+  // binary16 is computed in binary64 and rounded once: sums and products of two of its numbers are exact there.
+  T add(T a, T b) const { return flush(narrow_ ? narrowed(precise(a) + precise(b)) : a + b); }
+  T sub(T a, T b) const { return flush(narrow_ ? narrowed(precise(a) - precise(b)) : a - b); }
+  T mul(T a, T b) const { return flush(narrow_ ? narrowed(precise(a) * precise(b)) : a * b); }
+  T fma(T a, T b, T c) const {
+    return flush(narrow_ ? narrowed(precise(a) * precise(b) + precise(c)) : std::fma(a, b, c));
+  }
 
   // Functions. `sign` is the direction of the error where the variant lets the caller choose it.
   T div(T a, T b) const { return off(wide(a) / wide(b), profile_.k_div, sign()); }
   T sqrt(T a) const { return off(std::sqrt(wide(a)), profile_.k_sqrt, sign()); }
   T rsqrt(T a) const { return off(1 / std::sqrt(wide(a)), profile_.k_rsqrt, sign()); }
-  T tanh(T a) const { return off(std::tanh(wide(a)), profile_.k_tanh, sign()); }
+  T tanh(T a) const {
+    const double ulps = std::max(profile_.k_tanh, profile_.a_tanh / (2 * static_cast<double>(roundoff_)));
+    return off(std::tanh(wide(a)), ulps, sign());
+  }
   T log(T a) const { return off(std::log(wide(a)), profile_.k_log, sign()); }
   T log2(T a) const { return off(std::log2(wide(a)), profile_.k_log, sign()); }
+  // Logarithms of row sums have an absolute error besides.
+  T sum_log(T a) const { return shifted_log(std::log(wide(a))); }
+  T sum_log2(T a) const { return shifted_log(std::log2(wide(a))); }
   T pow(T a, T b) const { return off(std::pow(wide(a), wide(b)), profile_.k_pow, sign()); }
   T cos(T a) const { return off(std::cos(wide(a)), profile_.k_cos, sign()); }
   T sin(T a) const { return off(std::sin(wide(a)), profile_.k_cos, sign()); }
@@ -46,6 +61,8 @@ class LegalMachine {
 
   // A number of the contract in the accumulator format.
   T constant(double x) const { return read(x); }
+  T log2_e() const { return constant(0x1.71547652b82fep+0); }
+  T ln_2() const { return constant(0x1.62e42fefa39efp-1); }
 
   // a / b as the variant divides.
   T quotient(T a, T b) const {
@@ -60,17 +77,57 @@ class LegalMachine {
     return stored;
   }
 
+  // A number behind a rounding point of the contract (a qkcts_format, 0: none), as the accumulator reads it back.
+  T point(T x, std::uint32_t format, bool saturates) const {
+    if (format == 0) {
+      return x;
+    }
+    const auto f = static_cast<Format>(format);
+    const std::uint64_t pattern = encode(f, precise(x));
+    double rounded = decode(f, pattern);
+    if (variant_.cut_at_points && std::fabs(rounded) > std::fabs(precise(x))) {
+      rounded = decode(f, pattern - 1);
+    }
+    if (saturates && !std::isfinite(rounded)) {
+      rounded = std::copysign(parameters(f).largest, precise(x));
+    }
+    if (profile_.flush_to_zero && std::fabs(rounded) < smallest_normal(f)) {
+      rounded = 0;
+    }
+    return read(rounded);
+  }
+
+  // A number as a matrix unit reads it, where the profile says that it drops bits: cut off, or to nearest, ties away.
+  T fed(T x, double u) const {
+    const bool unit = variant_.sum == LegalVariant::Sum::matrix;
+    if (u == 0 || x == T(0) || !std::isfinite(x) || (variant_.feed == LegalVariant::Feed::whole && !unit)) {
+      return x;
+    }
+    if (profile_.denormals_are_zero && std::fabs(x) < smallest_) {
+      return T(0);
+    }
+    const int last = std::ilogb(x) + std::ilogb(u);
+    const T scaled = std::ldexp(x, -last);
+    return std::ldexp(variant_.feed == LegalVariant::Feed::nearest ? std::round(scaled) : std::trunc(scaled), last);
+  }
+
   T sum(std::vector<T> terms) const { return sum_range(terms.data(), terms.size()); }
   T dot(const T* a, const T* b, std::size_t n) const;
-  // The same for the two products of attention, which a matrix unit may form.
-  T product(const T* a, const T* b, std::size_t n) const;
+  // The same for the two products of attention, which a matrix unit may form; it reads its operands to within u_a, u_b.
+  T product(const T* a, const T* b, std::size_t n, double u_a, double u_b) const;
 
   const Profile& profile() const { return profile_; }
   const LegalVariant& variant() const { return variant_; }
 
  private:
-  using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
   static Wide wide(T x) { return static_cast<Wide>(x); }
+  static double precise(T x) { return static_cast<double>(x); }
+  static T narrowed(double x) { return static_cast<T>(decode(Format::binary16, encode(Format::binary16, x))); }
+  T rounded(Wide x) const { return narrow_ ? narrowed(static_cast<double>(x)) : static_cast<T>(x); }
+  T shifted_log(Wide exact) const {
+    const int direction = sign();
+    return off(exact + direction * static_cast<Wide>(profile_.b_log), profile_.k_log, direction);
+  }
 
   int sign(int direction = 0) const {
     switch (variant_.functions) {
@@ -90,12 +147,11 @@ class LegalMachine {
 
   // The correctly rounded result, or one as far off as K ulp allow: 2(K - 1/2)u and a rounding of u make 2Ku.
   T off(Wide exact, double ulps, int direction) const {
-    constexpr auto u = static_cast<Wide>(std::numeric_limits<T>::epsilon()) / 2;
-    const Wide moved = exact * (1 + direction * static_cast<Wide>(2 * ulps - 1) * u * Wide(0.9999));
-    T result = static_cast<T>(moved);
-    if (std::fabs(result) < std::numeric_limits<T>::min() && direction != 0 && exact != 0) {
-      result = static_cast<T>(exact + direction * std::floor(static_cast<Wide>(ulps - 0.5)) *
-                                          static_cast<Wide>(std::numeric_limits<T>::denorm_min()));
+    const Wide edge = std::min(Wide(0.9999), 1 - 2 * roundoff_);  // what the two roundings together are of second order
+    const Wide moved = exact * (1 + direction * static_cast<Wide>(2 * ulps - 1) * roundoff_ * edge);
+    T result = rounded(moved);
+    if (std::fabs(result) < smallest_ && direction != 0 && exact != 0) {
+      result = rounded(exact + direction * std::floor(static_cast<Wide>(ulps - 0.5)) * static_cast<Wide>(quantum_));
     }
     return flush(result);
   }
@@ -106,6 +162,9 @@ class LegalMachine {
 
   const Profile& profile_;
   const LegalVariant& variant_;
+  bool narrow_;  // the accumulator is binary16
+  Wide roundoff_;
+  T smallest_, quantum_;
   mutable std::uint64_t calls_ = 0;
 };
 
@@ -171,7 +230,7 @@ bool LegalMachine<T>::storable(const T* x, std::size_t n) const {
 }
 
 // Exact products and the accumulator, aligned to the largest exponent (of a product: the sum of its factors'), cut off
-// after F fraction bits, added exactly and rounded toward zero: docs/budgets.md, "Arithmetic".
+// after F fraction bits, added exactly and rounded toward zero (to nearest in binary16): docs/budgets.md, "Arithmetic".
 template <typename T>
 T LegalMachine<T>::matrix_block(T accumulator, const T* a, const T* b, std::size_t n) const {
   constexpr int lowest = -4000;
@@ -192,6 +251,9 @@ T LegalMachine<T>::matrix_block(T accumulator, const T* a, const T* b, std::size
     sum += cut(static_cast<double>(a[i]) * static_cast<double>(b[i]));
   }
   const double exact = std::ldexp(sum, last);
+  if (narrow_) {
+    return flush(narrowed(exact));
+  }
   T rounded = static_cast<T>(exact);
   if (std::fabs(static_cast<double>(rounded)) > std::fabs(exact)) {
     rounded = std::nextafter(rounded, T(0));
@@ -200,15 +262,20 @@ T LegalMachine<T>::matrix_block(T accumulator, const T* a, const T* b, std::size
 }
 
 template <typename T>
-T LegalMachine<T>::product(const T* a, const T* b, std::size_t n) const {
-  const bool unit = variant_.sum == LegalVariant::Sum::matrix && profile_.product_growth > 1;
-  if (!unit || !storable(a, n) || !storable(b, n)) {
-    return dot(a, b, n);
+T LegalMachine<T>::product(const T* a, const T* b, std::size_t n, double u_a, double u_b) const {
+  std::vector<T> left(a, a + n), right(b, b + n);
+  for (std::size_t i = 0; i < n; ++i) {
+    left[i] = fed(left[i], u_a);
+    right[i] = fed(right[i], u_b);
+  }
+  const bool unit = variant_.sum == LegalVariant::Sum::matrix && profile_.product_growth != 1;
+  if (!unit || !storable(left.data(), n) || !storable(right.data(), n)) {
+    return dot(left.data(), right.data(), n);
   }
   T accumulator = T(0);
   const auto width = static_cast<std::size_t>(variant_.matrix_products);
   for (std::size_t first = 0; first < n; first += width) {
-    accumulator = matrix_block(accumulator, a + first, b + first, std::min(width, n - first));
+    accumulator = matrix_block(accumulator, left.data() + first, right.data() + first, std::min(width, n - first));
   }
   return accumulator;
 }

@@ -13,9 +13,8 @@ namespace qkcts {
 
 // Number by which scores are multiplied where a kernel folds the other base into them: log2 e, or ln 2 for weights 2^x.
 template <typename T>
-T other_base_factor(const qkcts_contract& terms) {
-  return static_cast<T>(terms.softmax.base == QKCTS_BASE_TWO ? 0.693147180559945309417232121458176568L
-                                                             : 1.44269504088896340735992468100189214L);
+T other_base_factor(const LegalMachine<T>& machine, const qkcts_contract& terms) {
+  return terms.softmax.base == QKCTS_BASE_TWO ? machine.ln_2() : machine.log2_e();
 }
 
 template <typename T>
@@ -46,18 +45,28 @@ class LegalScore {
     if (factor != T(1)) {
       scale = m_.mul(scale, factor);
     }
+    if (const std::uint32_t point = terms_.rounding.scaled_q; point != 0) {
+      scale_all(left, scale);
+      if (by_position != T(1)) {
+        scale_all(left, by_position);
+      }
+      for (T& value : left) {
+        value = m_.point(value, point, terms_.rounding.saturate != 0);
+      }
+      return m_.product(left.data(), right.data(), n, m_.profile().u_q, m_.profile().u_k);
+    }
     const T s = product(left, right, scale);
     return by_position == T(1) ? s : m_.mul(s, by_position);
   }
 
   T capped(T s, T bias, T slope, std::int64_t distance) const {
     const qkcts_score& score = terms_.score;
-    const T count = static_cast<T>(distance);
+    const T count = m_.constant(static_cast<double>(distance));
     if (score.bias_order == QKCTS_BIAS_BEFORE_SOFTCAP) {
       s = m_.add(s, bias);
     }
     if (score.softcap > 0) {
-      const T c = static_cast<T>(score.softcap);
+      const T c = m_.constant(score.softcap);
       s = m_.mul(m_.tanh(m_.quotient(s, c)), c);
     }
     const bool tensor = score.bias_order == QKCTS_BIAS_AFTER_SOFTCAP;
@@ -85,11 +94,11 @@ class LegalScore {
     const qkcts_score& score = terms_.score;
     switch (score.scale_form) {
       case QKCTS_SCALE_INV_SQRT_HEAD_DIM:
-        return inverse_root(static_cast<T>(case_.shape.head_dim));
+        return inverse_root(m_.constant(static_cast<double>(case_.shape.head_dim)));
       case QKCTS_SCALE_INV_SQRT_SCALAR:
-        return inverse_root(static_cast<T>(score.scale_value));
+        return inverse_root(m_.constant(score.scale_value));
       case QKCTS_SCALE_CONSTANT:
-        return static_cast<T>(score.scale_value);
+        return m_.constant(score.scale_value);
       default:
         return learned(h);
     }
@@ -103,18 +112,26 @@ class LegalScore {
       return t;
     }
     const T x = std::min(t, m_.constant(logits.scale_exp_cap));
-    return variant_.base == LegalVariant::Base::natural
-               ? m_.exp(x, 1)
-               : m_.exp2(m_.mul(x, static_cast<T>(1.44269504088896340735992468100189214L)), 1);
+    return variant_.base == LegalVariant::Base::natural ? m_.exp(x, 1) : m_.exp2(m_.mul(x, m_.log2_e()), 1);
   }
 
-  // 1 + alpha ln(1 + n).
+  // 1 + alpha ln(1 + n), or of the ratio of positions.
   T query_temperature(double position) const {
     const qkcts_logits& logits = terms_.logits;
-    const T n = static_cast<T>(1 + std::floor((position + logits.query_shift) / logits.query_period));
-    const T log = variant_.base == LegalVariant::Base::natural
-                      ? m_.log(n)
-                      : m_.mul(m_.log2(n), static_cast<T>(0.693147180559945309417232121458176568L));
+    const auto logarithm = [&](T x) {
+      return variant_.base == LegalVariant::Base::natural ? m_.log(x) : m_.mul(m_.log2(x), m_.ln_2());
+    };
+    T log = T(0);
+    if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG_RATIO) {
+      const T ratio = m_.quotient(m_.constant(position + logits.query_shift), m_.constant(logits.query_period));
+      if (variant_.logarithm_first && ratio > T(0)) {
+        log = std::max(logarithm(ratio), T(0));
+      } else {
+        log = logarithm(std::max(ratio, T(1)));
+      }
+    } else {
+      log = logarithm(m_.constant(1 + std::floor((position + logits.query_shift) / logits.query_period)));
+    }
     const T alpha = m_.constant(logits.query_alpha);
     return variant_.sum == LegalVariant::Sum::fused ? m_.fma(alpha, log, T(1)) : m_.add(T(1), m_.mul(alpha, log));
   }
@@ -123,7 +140,7 @@ class LegalScore {
     return variant_.root == LegalVariant::Root::reciprocal_root ? m_.rsqrt(x) : m_.div(T(1), m_.sqrt(x));
   }
 
-  T temperature() const { return static_cast<T>(terms_.score.temperature > 0 ? terms_.score.temperature : 1); }
+  T temperature() const { return m_.constant(terms_.score.temperature > 0 ? terms_.score.temperature : 1); }
 
   void scale_all(std::vector<T>& x, T factor) const {
     for (T& value : x) {
@@ -136,7 +153,7 @@ class LegalScore {
     switch (variant_.scale) {
       case LegalVariant::Scale::into_q:
         scale_all(left, scale);
-        return m_.product(left.data(), right.data(), n);
+        return m_.product(left.data(), right.data(), n, m_.profile().u_q, m_.profile().u_k);
       case LegalVariant::Scale::into_both: {
         if (scale < T(0)) {
           break;
@@ -144,7 +161,7 @@ class LegalScore {
         const T root = m_.sqrt(scale);
         scale_all(left, root);
         scale_all(right, root);
-        return m_.product(left.data(), right.data(), n);
+        return m_.product(left.data(), right.data(), n, m_.profile().u_q, m_.profile().u_k);
       }
       case LegalVariant::Scale::divide: {
         const bool alone = terms_.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE ||
@@ -152,14 +169,14 @@ class LegalScore {
         if (terms_.score.scale_form != QKCTS_SCALE_INV_SQRT_HEAD_DIM || !alone) {
           break;
         }
-        const T dot = m_.product(left.data(), right.data(), n);
-        const T s = m_.quotient(dot, m_.sqrt(static_cast<T>(n)));
+        const T dot = m_.product(left.data(), right.data(), n, m_.profile().u_q, m_.profile().u_k);
+        const T s = m_.quotient(dot, m_.sqrt(m_.constant(static_cast<double>(n))));
         return temperature() != T(1) ? m_.quotient(s, temperature()) : s;
       }
       default:
         break;
     }
-    return m_.mul(m_.product(left.data(), right.data(), n), scale);
+    return m_.mul(m_.product(left.data(), right.data(), n, m_.profile().u_q, m_.profile().u_k), scale);
   }
 
   const Case& case_;

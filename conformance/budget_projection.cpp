@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/budget_projection.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkcts {
+namespace {
+
+using enum BudgetTerm;
+
+// The projected numbers are known to 2^-50.
+constexpr double exact_stage_accuracy = 0x1p-50;
+
+}  // namespace
+
+ProjectionBudget::ProjectionBudget(const Case& c, const Side& side, const std::vector<double>& exact,
+                                   const BudgetArithmetic& arithmetic)
+    : case_(c),
+      arithmetic_(arithmetic),
+      side_(side),
+      exact_(exact),
+      tensors_(c, side.norm, side.gain, side.bias, arithmetic),
+      width_(c.inputs.at(side.rows).shape.back()),
+      head_dim_(c.shape.head_dim),
+      rows_(c.inputs.at(side.rows).values()),
+      weight_(c.inputs.at(side.weight).values()) {
+  bool exactly_read = true;
+  weight_error_.reserve(weight_.size());
+  for (double& w : weight_) {
+    weight_error_.push_back(arithmetic.operand_error(w, c.inputs.format));
+    exactly_read = exactly_read && weight_error_.back() == 0;
+    w = std::fabs(w);
+    largest_weight_ = std::max(largest_weight_, w + weight_error_.back());
+  }
+  if (exactly_read) {
+    weight_error_.clear();
+  }
+  if (c.contract.terms.projection.bias != 0) {
+    weight_bias_ = c.inputs.at(side.weight_bias).values();
+  }
+  const auto n = static_cast<double>(width_);
+  growth_ = arithmetic.product_growth(projection_dot, n, std::ceil(n / matrix_block) * matrix_block);
+  // What a matrix unit drops of an operand when it reads it.
+  const double dropped =
+      std::max(arithmetic.operand_roundoff(MatrixOperand::q), arithmetic.operand_roundoff(MatrixOperand::k));
+  growth_ = joined(growth_, dropped, dropped);
+  if (with_bias()) {
+    growth_ = joined(growth_, arithmetic.u(projection_bias));  // one addition more, wherever it comes in
+  }
+  tokens_.resize(static_cast<std::size_t>(c.shape.batch * side.length));
+}
+
+void ProjectionBudget::add_entry(Token& token, double magnitude, double error) const {
+  const double size = magnitude + error;
+  const double lost = arithmetic_.operand_lambda() * (1 + growth_);
+  token.weighted.push_back(error + growth_ * size + lost);
+  token.read.push_back(size * (1 + growth_) + lost);
+  token.reach.push_back(size);
+  const double flushed = arithmetic_.lambda(projection_underflow) + arithmetic_.sum_lambda(projection_underflow);
+  token.constant += flushed * (1 + growth_) + lost * (size + arithmetic_.operand_lambda());
+}
+
+ProjectionBudget::Token ProjectionBudget::plain_token(const std::vector<double>& x,
+                                                      const std::vector<double>& error) const {
+  Token token;
+  for (std::size_t e = 0; e < x.size(); ++e) {
+    add_entry(token, std::fabs(x[e]), error[e]);
+  }
+  return token;
+}
+
+ProjectionBudget::Token ProjectionBudget::normed_token(const std::vector<double>& x,
+                                                       const std::vector<double>& error) const {
+  Token token;
+  const NormStatistics shared = norm_statistics(side_.norm, x, error, 0, arithmetic_);
+  token.domain = shared.domain;
+  const bool kept = norm_keeps_factor(side_.norm, shared);
+  token.common = kept ? shared.common : 0;
+  const bool folds = side_.norm.bias_axes == QKCTS_AXES_NONE;
+  const double lambda = arithmetic_.lambda(projection_underflow);
+  const double sum_lambda = arithmetic_.sum_lambda(projection_underflow);
+  // Relative errors that come after a product that is lost; where the factor of the norm is kept apart it does not
+  // apply to what is lost, which counts twice then (N7).
+  const double u = arithmetic_.u(projection_underflow);
+  const double later = joined(growth_, arithmetic_.inverse_root(projection_underflow),
+                              arithmetic_.quotient(projection_underflow), growth_upper(4, u));
+  const double lost = (kept ? 2 : 1 + shared.common) * (1 + later);
+  for (std::size_t e = 0; e < x.size() && !token.domain; ++e) {
+    const NormParameters p = tensors_.at(width_, 0, static_cast<std::int64_t>(e));
+    const NormElement element = norm_element(shared, x[e], p, static_cast<double>(x.size()));
+    const double unscaled = std::fabs(element.unscaled) + element.blur;
+    const double own = norm_element_error(side_.norm, shared, x[e], error[e], p, unscaled, arithmetic_);
+    add_entry(token, std::fabs(element.value) + element.blur, own);
+    token.domain = norm_element_overflows(shared, x[e], error[e], p, arithmetic_);
+    if (folds) {
+      // The gain may be multiplied into the weights, 1/d after the sum: the factors c, 1/d, g and W in any order.
+      const NormFactors f = norm_factors(shared, x[e], error[e], p);
+      const double one = std::max({f.c, f.r, f.g});
+      const double two = std::max({f.c * f.r, f.c * f.g, f.r * f.g});
+      token.constant += (lambda * (1 + one + 2 * two) + sum_lambda * (1 + one + two)) * lost;
+      token.weighted.back() += lambda * (1 + 2 * one) * lost;
+      token.read.back() += lambda * (1 + 2 * one) * lost;
+      token.reach.back() = std::max(token.reach.back(), f.c * std::max(1.0, f.r) * std::max(1.0, f.g));
+      token.partial = std::max(token.partial, std::max(1.0, f.c) * std::max(1.0, f.r) * std::max(1.0, f.g));
+    }
+  }
+  return token;
+}
+
+const ProjectionBudget::Token& ProjectionBudget::token(std::int64_t b, std::int64_t t) {
+  const std::int64_t index = b * side_.length + t;
+  std::optional<Token>& slot = tokens_[static_cast<std::size_t>(index)];
+  if (!slot) {
+    const double* row = rows_.data() + index * width_;
+    const std::vector<double> x(row, row + width_);
+    std::vector<double> error;
+    error.reserve(x.size());
+    for (const double value : x) {
+      error.push_back(arithmetic_.operand_error(value, case_.inputs.format));
+    }
+    slot = side_.norm.applied != 0 ? normed_token(x, error) : plain_token(x, error);
+  }
+  return *slot;
+}
+
+VectorError ProjectionBudget::row(std::int64_t b, std::int64_t h, std::int64_t t) {
+  const Token& x = token(b, t);
+  const auto lanes = static_cast<std::size_t>(head_dim_);
+  VectorError vector;
+  vector.magnitude.resize(lanes);
+  vector.error.resize(lanes);
+  vector.domain = x.domain;
+  vector.common = with_bias() ? 0 : x.common;
+  const double* y = exact_.data() + ((b * side_.heads + h) * side_.length + t) * head_dim_;
+  for (std::size_t i = 0; i < lanes; ++i) {
+    vector.magnitude[i] = std::fabs(y[i]);
+  }
+  if (x.domain) {
+    return vector;
+  }
+  std::vector<double> reach(lanes);
+  const std::int64_t stride = side_.heads * head_dim_;
+  for (std::int64_t e = 0; e < width_; ++e) {
+    const auto at = static_cast<std::size_t>(e);
+    const double* w = weight_.data() + e * stride + h * head_dim_;
+    for (std::size_t i = 0; i < lanes; ++i) {
+      vector.error[i] += x.weighted[at] * w[i];
+      reach[i] += x.reach[at] * w[i];
+    }
+    if (!weight_error_.empty()) {
+      const double* moved = weight_error_.data() + e * stride + h * head_dim_;
+      for (std::size_t i = 0; i < lanes; ++i) {
+        vector.error[i] += x.read[at] * moved[i];
+        reach[i] += x.reach[at] * moved[i];
+      }
+    }
+  }
+  const auto n = static_cast<double>(width_);
+  const double room = (1 + growth_upper(4 * n + 64, arithmetic_.range_roundoff())) * (1 + x.common) * 1.0001;
+  double largest = x.partial * std::max(1.0, largest_weight_);
+  for (std::size_t i = 0; i < lanes; ++i) {
+    double error = vector.error[i] + x.constant;
+    largest = std::max(largest, reach[i]);
+    if (with_bias()) {
+      // A bias does not carry the factor of the norm (N6). It may be the value that the sum starts from.
+      const double bias = weight_bias_[static_cast<std::size_t>(h * head_dim_) + i];
+      const double moved = arithmetic_.operand_error(bias, case_.inputs.format);
+      const double sum = std::fabs(y[i] - bias) + 2 * exact_stage_accuracy * (std::fabs(y[i]) + std::fabs(bias));
+      error = x.common * sum + (1 + x.common) * error + moved + growth_ * (std::fabs(bias) + moved) +
+              arithmetic_.sum_lambda(projection_underflow);
+      largest = std::max(largest, reach[i] + std::fabs(bias) + moved);
+    }
+    vector.error[i] = sum_upper(error, 2 * n + 64);
+  }
+  vector.domain = !(largest * room < arithmetic_.largest());
+  return vector;
+}
+
+}  // namespace qkcts

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/budget_row.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "conformance/budget_rounded_output.hpp"
+#include "conformance/budget_sink.hpp"
+
+namespace qkcts {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double ln_2 = 0x1.62e42fefa39efp-1;
+
+// Blocks of `size` neighbouring keys that hold one of the keys.
+double blocks_of(const std::vector<std::int64_t>& keys, std::int64_t size) {
+  std::int64_t count = 0;
+  std::int64_t last = -1;
+  for (const std::int64_t key : keys) {
+    if (key / size != last) {
+      last = key / size;
+      ++count;
+    }
+  }
+  return static_cast<double>(count);
+}
+
+}  // namespace
+
+RowBudget::RowBudget(const Case& c, const ExactStages& exact, const BudgetArithmetic& arithmetic, BudgetWriter& writer)
+    : case_(c),
+      terms_(c.contract.terms),
+      exact_(exact),
+      arithmetic_(arithmetic),
+      writer_(writer),
+      probs_(BudgetTerm::rounding_point, terms_.rounding.probs, terms_.rounding.saturate != 0, arithmetic),
+      weights_(BudgetTerm::rounding_weight, terms_.rounding.probs, terms_.rounding.saturate != 0, arithmetic),
+      output_(BudgetTerm::rounding_point, terms_.rounding.output, terms_.rounding.saturate != 0, arithmetic),
+      unit_(terms_.softmax.base == QKCTS_BASE_TWO ? ln_2 : 1),
+      lse_unit_(terms_.softmax.lse_base == QKCTS_BASE_TWO ? ln_2 : 1) {}
+
+void RowBudget::put(std::uint32_t row, const RowCoordinates& at, const HeadData& data,
+                    std::vector<std::int64_t> visible, const std::vector<double>& errors) {
+  Keys keys;
+  keys.visible = std::move(visible);
+  const bool empty = keys.visible.empty();
+  const bool column = terms_.softmax.sink == QKCTS_SINK_COLUMN;
+  keys.uniform = empty && !column && terms_.mask.empty_row == QKCTS_EMPTY_UNIFORM;
+  if (empty && !column && !keys.uniform) {
+    put_empty(row, data);
+    return;
+  }
+  set_keys(row, errors, keys);
+  softmax_stages(row, at, data, keys);
+}
+
+void RowBudget::put_empty(std::uint32_t row, const HeadData& data) {
+  for (const qkcts_stage stage : {QKCTS_STAGE_PROBS, QKCTS_STAGE_LSE, QKCTS_STAGE_OUTPUT}) {
+    if (stage == QKCTS_STAGE_OUTPUT && data.v_domain && writer_.wants(stage, row)) {
+      put_output_domain(row);
+    } else if (writer_.wants(stage, row)) {
+      writer_.put_exact(stage, row_length(stage, case_.shape));
+    }
+  }
+}
+
+void RowBudget::set_keys(std::uint32_t row, const std::vector<double>& errors, Keys& keys) const {
+  const auto k_len = static_cast<std::size_t>(case_.shape.k_len);
+  for (std::int64_t key = 0; keys.uniform && key < case_.shape.k_len; ++key) {
+    keys.visible.push_back(key);
+  }
+  const qkcts_stage last = writer_.exists(QKCTS_STAGE_CAPPED) ? QKCTS_STAGE_CAPPED : QKCTS_STAGE_SCORES;
+  const double* exact_scores = exact_.values[last].data() + static_cast<std::size_t>(row) * k_len;
+  const double* exact_probs = exact_.unrounded(QKCTS_STAGE_PROBS).data() + static_cast<std::size_t>(row) * k_len;
+  for (const std::int64_t key : keys.visible) {
+    const auto i = static_cast<std::size_t>(key);
+    keys.scores.push_back(keys.uniform ? 0 : exact_scores[i] * unit_);
+    keys.errors.push_back(keys.uniform ? 0 : errors[i] * unit_);
+    keys.probabilities.push_back(exact_probs[i]);
+  }
+}
+
+// Appends the sink; returns how far it stands above every score.
+double RowBudget::add_sink(const RowCoordinates& at, double lse, Keys& keys) const {
+  const Tensor& tensor = case_.inputs.at(Input::sink);
+  const double logit = tensor.value(static_cast<std::size_t>(at.h));
+  const double read = arithmetic_.operand_error(logit, case_.inputs.format);
+  double above = 0;
+  double shift = 0;
+  if (!keys.scores.empty()) {
+    above = std::max(0.0, logit * unit_ - *std::max_element(keys.scores.begin(), keys.scores.end()));
+    shift = *std::max_element(keys.errors.begin(), keys.errors.end()) + arithmetic_.shift_slack();
+  }
+  const SinkKey sink = sink_key(logit, read, unit_, lse, above, shift, arithmetic_);
+  keys.scores.push_back(sink.score);
+  keys.errors.push_back(sink.error);
+  keys.probabilities.push_back(sink.probability);
+  return above;
+}
+
+void RowBudget::softmax_stages(std::uint32_t row, const RowCoordinates& at, const HeadData& data, Keys& keys) {
+  const bool column = terms_.softmax.sink == QKCTS_SINK_COLUMN;
+  const double observed = exact_.values[QKCTS_STAGE_LSE][row];
+  const double lse = keys.uniform ? log_upper(static_cast<double>(keys.visible.size())) : observed * lse_unit_;
+  SoftmaxRow softmax;
+  softmax.above = column ? add_sink(at, lse, keys) : 0;
+  softmax.scores = keys.scores;
+  softmax.errors = keys.errors;
+  softmax.probabilities = keys.probabilities;
+  softmax.lse = lse;
+  softmax.blocks = blocks_of(keys.visible, arithmetic_.online_block()) + (column ? 1 : 0);
+  const double slots = blocks_of(keys.visible, matrix_block) * matrix_block;
+  softmax.slots = slots + (column ? matrix_block : 0);
+  softmax.points = has_rounding_points(terms_.rounding);
+  if (arithmetic_.lanes() > 0) {
+    softmax.in_lane = blocks_of(keys.visible, arithmetic_.lanes()) + (column ? 1 : 0);
+  }
+  const RowWeights weights = row_weights(softmax, arithmetic_);
+
+  if (probs_.exists() || writer_.wants(QKCTS_STAGE_PROBS, row)) {
+    std::vector<double> errors(keys.probabilities.size(), infinity);
+    if (!weights.domain) {
+      errors = probability_errors(weights, arithmetic_);
+    }
+    if (probs_.exists()) {
+      round_probabilities(row, keys, errors);
+    }
+    if (writer_.wants(QKCTS_STAGE_PROBS, row)) {
+      put_probabilities(keys, probs_.exists() ? keys.rounded_errors : errors);
+    }
+  }
+  const bool converts = unit_ != 1 || lse_unit_ != 1;
+  const double lse_moved = weights.domain ? infinity : lse_error(weights, lse, converts, arithmetic_);
+  if (writer_.wants(QKCTS_STAGE_LSE, row)) {
+    if (keys.uniform) {
+      writer_.put_exact(QKCTS_STAGE_LSE);
+    } else {
+      const double size = observed == 0 ? 0 : std::max(1.0, std::fabs(observed));
+      writer_.put(QKCTS_STAGE_LSE, observed, lse_moved / lse_unit_, size);
+    }
+  }
+  if (!writer_.wants(QKCTS_STAGE_OUTPUT, row)) {
+    return;
+  }
+  if (data.v_domain) {
+    put_output_domain(row);
+  } else if (keys.visible.empty()) {
+    writer_.put_exact(QKCTS_STAGE_OUTPUT, case_.shape.v_head_dim);
+  } else if (weights.domain) {
+    put_output_domain(row);
+  } else if (terms_.softmax.sink == QKCTS_SINK_POST_SCALE && !keys.uniform) {
+    put_scaled_output(row, at, data, keys, slots, weights, lse, lse_moved);
+  } else {
+    put_output(row, data, keys, slots, weights);
+  }
+}
+
+// A computed probability is never negative.
+void RowBudget::round_probabilities(std::uint32_t row, Keys& keys, const std::vector<double>& errors) const {
+  const double* after = exact_.values[QKCTS_STAGE_PROBS].data() +
+                        static_cast<std::size_t>(row) * static_cast<std::size_t>(case_.shape.k_len);
+  for (std::size_t j = 0; j < keys.visible.size(); ++j) {
+    const double before = keys.probabilities[j];
+    const double rounded = after[keys.visible[j]];
+    const double blur = before * 0x1p-50;
+    keys.rounded.push_back(rounded);
+    keys.rounded_errors.push_back(probs_.moved(before, blur, errors[j], rounded, 0));
+    keys.product_errors.push_back(weights_.moved(before, blur, errors[j], rounded, 0));
+  }
+}
+
+void RowBudget::put_probabilities(const Keys& keys, const std::vector<double>& errors) {
+  const std::vector<double>& p = probs_.exists() ? keys.rounded : keys.probabilities;
+  std::size_t next = 0;
+  for (std::int64_t key = 0; key < case_.shape.k_len; ++key) {
+    if (next < keys.visible.size() && keys.visible[next] == key) {
+      const double size = p[next] == 0 ? 0 : std::max(p[next], 1 - p[next]);
+      writer_.put(QKCTS_STAGE_PROBS, p[next], errors[next], size);
+      ++next;
+    } else {
+      writer_.put_exact(QKCTS_STAGE_PROBS);
+    }
+  }
+}
+
+// Values of the keys of the row, a sink's last.
+ValueRows RowBudget::values_of(const HeadData& data, const Keys& keys) const {
+  ValueRows values;
+  values.length = static_cast<std::size_t>(case_.shape.v_head_dim);
+  values.base = data.v.data();
+  values.inexact = data.v_computed ? 0x1p-50 : 0;
+  values.error = data.v_error.empty() ? nullptr : data.v_error.data();
+  for (const std::int64_t key : keys.visible) {
+    values.v.push_back(data.v.data() + static_cast<std::size_t>(key) * values.length);
+  }
+  if (keys.scores.size() > keys.visible.size()) {
+    values.v.push_back(data.v.data() + data.v.size() - values.length);
+  }
+  return values;
+}
+
+std::span<const double> RowBudget::exact_output(std::uint32_t row) const {
+  const auto length = static_cast<std::size_t>(case_.shape.v_head_dim);
+  return {exact_.unrounded(QKCTS_STAGE_OUTPUT).data() + row * length, length};
+}
+
+OutputError RowBudget::product_errors(const Keys& keys, const ValueRows& values, std::span<const double> exact,
+                                      double slots, const RowWeights& weights) const {
+  if (!probs_.exists()) {
+    return output_errors(weights, values, exact, slots, arithmetic_);
+  }
+  const double in_lane = arithmetic_.lanes() > 0 ? blocks_of(keys.visible, arithmetic_.lanes()) : 0;
+  return rounded_output_errors(keys.rounded, keys.product_errors, values, exact, slots, in_lane, arithmetic_);
+}
+
+// `error` is that of the accumulator, before the point of the output; `hull` what the element could be at all.
+void RowBudget::put_output_element(std::uint32_t row, std::size_t d, double error, double hull) {
+  const double before = exact_output(row)[d];
+  const double z = exact_.values[QKCTS_STAGE_OUTPUT][row * static_cast<std::size_t>(case_.shape.v_head_dim) + d];
+  const double size = z == 0 ? 0 : (hull > 0 ? hull : std::fabs(z));
+  writer_.put(QKCTS_STAGE_OUTPUT, z, output_.moved(before, std::fabs(before) * 0x1p-50, error, z), size);
+}
+
+void RowBudget::put_output_domain(std::uint32_t row) {
+  for (const double value : exact_output(row)) {
+    writer_.put(QKCTS_STAGE_OUTPUT, value, infinity, 0);
+  }
+}
+
+void RowBudget::put_output(std::uint32_t row, const HeadData& data, const Keys& keys, double slots,
+                           const RowWeights& weights) {
+  const std::span<const double> z = exact_output(row);
+  const OutputError output = product_errors(keys, values_of(data, keys), z, slots, weights);
+  for (std::size_t d = 0; d < z.size(); ++d) {
+    put_output_element(row, d, output.domain[d] ? infinity : output.error[d], output.hull[d]);
+  }
+}
+
+// The mean of the values as such, and then the factor of a sink. The mean is formed anew: it is no stage.
+void RowBudget::put_scaled_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys,
+                                  double slots, const RowWeights& weights, double lse, double lse_moved) {
+  const std::span<const double> z = exact_output(row);
+  ValueRows values = values_of(data, keys);
+  std::vector<double> mean(z.size()), blur(z.size());
+  const std::vector<double>& p = probs_.exists() ? keys.rounded : keys.probabilities;
+  for (std::size_t j = 0; j < p.size(); ++j) {
+    for (std::size_t d = 0; d < z.size(); ++d) {
+      mean[d] += p[j] * values.v[j][d];
+      blur[d] += p[j] * std::fabs(values.v[j][d]);
+    }
+  }
+  for (double& value : blur) {
+    value = value * (static_cast<double>(values.v.size()) + 8) * 0x1p-50 + 0x1p-1070;
+  }
+  values.blur = blur;
+  const OutputError output = product_errors(keys, values, mean, slots, weights);
+  const double logit = case_.inputs.at(Input::sink).value(static_cast<std::size_t>(at.h));
+  const SinkFactor factor =
+      sink_factor_terms(logit, arithmetic_.operand_error(logit, case_.inputs.format), lse, lse_moved, arithmetic_);
+  for (std::size_t d = 0; d < z.size(); ++d) {
+    const double error =
+        output.domain[d] ? infinity : factor.moved(std::fabs(mean[d]) + blur[d], output.error[d], arithmetic_);
+    put_output_element(row, d, error, output.hull[d] * factor.size);
+  }
+}
+
+}  // namespace qkcts
