@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "adapters/plain_rounding.hpp"
 #include "adapters/plain_vectors.hpp"
 
 namespace qkcts {
@@ -50,6 +51,10 @@ double scale_of(const SampleCase& sample, std::int64_t b, std::int64_t h, std::i
     const double p = entry(sample, sample_q_positions, b * sample.shape.q_len + t);
     scale *= 1 + logits.query_alpha * std::log(1 + std::floor((p + logits.query_shift) / logits.query_period));
   }
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG_RATIO) {
+    const double p = entry(sample, sample_q_positions, b * sample.shape.q_len + t);
+    scale *= 1 + logits.query_alpha * std::fmax(std::log((p + logits.query_shift) / logits.query_period), 0);
+  }
   return scale;
 }
 
@@ -71,17 +76,19 @@ double capped_of(const SampleCase& sample, double score, double bias, double lin
 // Rows of keys that nobody sees are free.
 void free_hidden_rows(const SampleCase& sample, StageValues& stages) {
   const qkcts_shape& s = sample.shape;
-  const PlainExtents extents{s.batch, s.kv_heads, s.k_len, s.head_dim};
-  for (const qkcts_stage stage : {QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE})
+  for (const qkcts_stage stage : {QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE, QKCTS_STAGE_V_NORM}) {
+    const std::int64_t width = stage == QKCTS_STAGE_V_NORM ? s.v_head_dim : s.head_dim;
+    const PlainExtents extents{s.batch, s.kv_heads, s.k_len, width};
     for (std::int64_t b = 0; b < s.batch && !stages[stage].empty(); ++b)
       for (std::int64_t k = 0; k < s.k_len; ++k)
         for (std::int64_t h = 0; h < s.kv_heads && !plain_seen(sample, b, k); ++h)
-          for (std::int64_t d = 0; d < s.head_dim; ++d) stages[stage][extents.at(b, h, k, d)] = nan;
+          for (std::int64_t d = 0; d < width; ++d) stages[stage][extents.at(b, h, k, d)] = nan;
+  }
 }
 
 // Softmax and output of one row; `masked` is -infinity at hidden keys.
-void finish_row(const SampleCase& sample, const std::vector<double>& masked, std::int64_t b, std::int64_t h,
-                StageValues& stages) {
+void finish_row(const SampleCase& sample, const PlainVectors& values, const std::vector<double>& masked, std::int64_t b,
+                std::int64_t h, StageValues& stages) {
   const qkcts_shape& s = sample.shape;
   const qkcts_softmax& softmax = sample.terms.softmax;
   const std::uint32_t rule = sample.terms.mask.empty_row;
@@ -106,13 +113,15 @@ void finish_row(const SampleCase& sample, const std::vector<double>& masked, std
   for (std::int64_t k = 0; k < s.k_len; ++k) {
     double p = std::exp(ln_base * (masked[static_cast<std::size_t>(k)] - largest)) / sum;
     if (empty) p = rule == QKCTS_EMPTY_ZERO ? 0 : rule == QKCTS_EMPTY_NAN ? nan : 1 / static_cast<double>(s.k_len);
+    p = plain_rounded(sample.terms, sample.terms.rounding.probs, p);
     stages[QKCTS_STAGE_PROBS].push_back(p);
     // Excluded: not multiplied by 0.
     const bool hidden = masked[static_cast<std::size_t>(k)] == -infinity && !(nothing_seen && empty && p != 0);
     const std::int64_t row = ((b * s.kv_heads + kv) * s.k_len + k) * s.v_head_dim;
     for (std::int64_t d = 0; d < s.v_head_dim && !hidden; ++d)
-      out[static_cast<std::size_t>(d)] += factor * p * entry(sample, sample_v, row + d);
+      out[static_cast<std::size_t>(d)] += p * values[static_cast<std::size_t>(row + d)];
   }
+  for (double& o : out) o = plain_rounded(sample.terms, sample.terms.rounding.output, factor * o);
   stages[QKCTS_STAGE_OUTPUT].insert(stages[QKCTS_STAGE_OUTPUT].end(), out.begin(), out.end());
 }
 
@@ -155,6 +164,7 @@ StageValues plain_attention(const SampleCase& sample) {
   const qkcts_shape& s = sample.shape;
   StageValues stages;
   const PlainVectors queries = plain_side(sample, 0, stages), keys = plain_side(sample, 1, stages);
+  const PlainVectors values = plain_values(sample, stages);
   const PlainExtents q_at{s.batch, s.q_heads, s.q_len, s.head_dim}, k_at{s.batch, s.kv_heads, s.k_len, s.head_dim};
   const bool tile = terms.heads.mapping == QKCTS_HEADS_TILE;
   for (std::int64_t b = 0; b < s.batch; ++b)
@@ -165,18 +175,24 @@ StageValues plain_attention(const SampleCase& sample) {
         for (std::int64_t k = 0; k < s.k_len; ++k) {
           const bool biased = terms.score.bias_order != QKCTS_BIAS_NONE;
           const double bias = biased ? broadcast(sample.inputs[sample_bias], s, b, h, t, k) : 0;
+          const qkcts_rounding& points = terms.rounding;
+          const double scale = scale_of(sample, b, h, t);
           double dot = 0;
-          for (std::int64_t d = 0; d < s.head_dim; ++d)
-            dot += queries[q_at.at(b, h, t, d)] * keys[k_at.at(b, kv, k, d)];
-          const double score = scale_of(sample, b, h, t) * dot;
-          const double capped = capped_of(sample, score, bias, alibi(sample, b, h, t, k));
+          for (std::int64_t d = 0; d < s.head_dim; ++d) {
+            const double q = queries[q_at.at(b, h, t, d)];
+            dot += (points.scaled_q != 0 ? plain_rounded(terms, points.scaled_q, scale * q) : q) *
+                   keys[k_at.at(b, kv, k, d)];
+          }
+          const double score = plain_rounded(terms, points.scores, points.scaled_q != 0 ? dot : scale * dot);
+          const double capped =
+              plain_rounded(terms, points.capped, capped_of(sample, score, bias, alibi(sample, b, h, t, k)));
           const bool visible = plain_visible(sample, b, h, t, k);
           stages[QKCTS_STAGE_SCORES].push_back(visible ? score : nan);
           stages[QKCTS_STAGE_CAPPED].push_back(visible ? capped : nan);
           masked.push_back(visible ? capped : -infinity);
         }
         stages[QKCTS_STAGE_MASKED].insert(stages[QKCTS_STAGE_MASKED].end(), masked.begin(), masked.end());
-        finish_row(sample, masked, b, h, stages);
+        finish_row(sample, values, masked, b, h, stages);
       }
   if (terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) free_hidden_rows(sample, stages);
   return stages;

@@ -8,7 +8,8 @@
 namespace qkcts {
 
 // Every stage of the case; the stages that its contract lacks stay empty. What nobody judges is NaN: hidden positions
-// of scores and capped, and under hidden_values `excluded` the rows of k_norm and k_rope of keys that no query sees.
+// of scores and capped, and under hidden_values `excluded` the rows of k_norm, k_rope and v_norm of keys that no query
+// sees.
 StageValues plain_attention(const SampleCase& sample);
 
 // Does query (b, h, t) see key k?

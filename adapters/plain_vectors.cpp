@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "adapters/plain_rounding.hpp"
+
 namespace qkcts {
 
 namespace {
@@ -16,8 +18,9 @@ double parameter(const SampleTensor& tensor, std::uint32_t axes, const PlainExte
   return tensor.get(static_cast<std::size_t>(index));
 }
 
-PlainVectors normed(const PlainVectors& x, const PlainExtents& e, const qkcts_norm& norm, const SampleTensor& gain,
-                    const SampleTensor& bias) {
+PlainVectors normed(const SampleCase& sample, const PlainVectors& x, const PlainExtents& e, const qkcts_norm& norm,
+                    const SampleTensor& gain, const SampleTensor& bias, const qkcts_vector_rounding& points) {
+  const auto rn = [&](std::uint32_t point, double value) { return plain_rounded(sample.terms, point, value); };
   PlainVectors y(x.size());
   for (std::int64_t b = 0; b < e.batch; ++b)
     for (std::int64_t h = 0; h < e.heads; ++h)
@@ -37,7 +40,9 @@ PlainVectors normed(const PlainVectors& x, const PlainExtents& e, const qkcts_no
           const double w = norm.gain == QKCTS_GAIN_NONE ? 1 : parameter(gain, norm.gain_axes, e, h, d);
           const double factor = norm.gain == QKCTS_GAIN_ONE_PLUS_W ? 1 + w : w;
           const double shift = norm.bias_axes == QKCTS_AXES_NONE ? 0 : parameter(bias, norm.bias_axes, e, h, d);
-          y[e.at(b, h, t, d)] = (x[e.at(b, h, t, d)] - mean) / divisor[norm.root] * factor + shift;
+          const double root = rn(points.root, divisor[norm.root]), c = x[e.at(b, h, t, d)] - mean;
+          const double unit = points.reciprocal != 0 ? c * rn(points.reciprocal, 1 / root) : c / root;
+          y[e.at(b, h, t, d)] = rn(points.unit, unit) * factor + shift;
         }
       }
   return y;
@@ -85,7 +90,8 @@ double radians(const qkcts_contract& terms, std::int64_t lanes, std::int64_t i) 
 }
 
 PlainVectors roped(const PlainVectors& x, const PlainExtents& e, const SampleCase& sample,
-                   const SampleTensor& positions) {
+                   const SampleTensor& positions, const qkcts_vector_rounding& points) {
+  const auto rn = [&](std::uint32_t point, double value) { return plain_rounded(sample.terms, point, value); };
   const qkcts_rope& rope = sample.terms.rope;
   const qkcts_rotation& more = sample.terms.rotation;
   const std::int64_t rotated = rope.rotated == 0 ? e.dim : rope.rotated;
@@ -108,8 +114,9 @@ PlainVectors roped(const PlainVectors& x, const PlainExtents& e, const SampleCas
             c = std::cos(position * radians(sample.terms, rotated, pair));
             s = std::sin(position * radians(sample.terms, rotated, pair));
           } else {
-            const std::size_t entry =
-                static_cast<std::size_t>(position) * static_cast<std::size_t>(half) + static_cast<std::size_t>(pair);
+            const std::vector<std::int64_t>& table = sample.inputs[sample_cos].shape();
+            const std::int64_t before = table.size() == 3 ? h * table[1] : 0;
+            const auto entry = static_cast<std::size_t>((before + static_cast<std::int64_t>(position)) * half + pair);
             c = sample.inputs[sample_cos].get(entry);
             s = sample.inputs[sample_sin].get(entry);
           }
@@ -117,9 +124,48 @@ PlainVectors roped(const PlainVectors& x, const PlainExtents& e, const SampleCas
           const double self = x[e.at(b, h, t, start + lane)], other = x[e.at(b, h, t, start + partner)];
           const bool moved = more.layout == QKCTS_LAYOUT_DEINTERLEAVED;
           const std::int64_t to = moved ? pair + (first ? 0 : half) : lane;
-          y[e.at(b, h, t, start + to)] = stretch * (self * c + (first ? -other : other) * turn);
+          const double own = rn(points.rope_product, self * (stretch * c));
+          const double others = rn(points.rope_product, other * (stretch * turn));
+          y[e.at(b, h, t, start + to)] = rn(points.rope, first ? own - others : own + others);
         }
   return y;
+}
+
+// [B, L, E] through its norm and the matrix: [B, H, L, D].
+PlainVectors projected(const SampleCase& sample, std::size_t side, const PlainExtents& to) {
+  const qkcts_projection& terms = sample.terms.projection;
+  const SampleTensor& weight = sample.inputs[sample_q_weight + side];
+  const std::int64_t width = weight.shape()[0], columns = to.heads * to.dim;
+  const PlainExtents rows{to.batch, 1, to.length, width};
+  PlainVectors x = sample.inputs[sample_q_x + side].values();
+  const qkcts_norm& norm = side == 0 ? terms.q_input : terms.k_input;
+  const std::size_t gain = side == 0 ? sample_q_x_gain : sample_k_x_gain;
+  if (norm.applied != 0) x = normed(sample, x, rows, norm, sample.inputs[gain], sample.inputs[gain + 1], {});
+  const qkcts_rounding& rounding = sample.terms.rounding;
+  PlainVectors y(static_cast<std::size_t>(to.batch * to.length * columns));
+  for (std::int64_t b = 0; b < to.batch; ++b)
+    for (std::int64_t t = 0; t < to.length; ++t)
+      for (std::int64_t column = 0; column < columns; ++column) {
+        double sum = 0;
+        for (std::int64_t e = 0; e < width; ++e)
+          sum += x[rows.at(b, 0, t, e)] * weight.get(static_cast<std::size_t>(e * columns + column));
+        if (terms.bias != 0) sum += sample.inputs[sample_q_weight_bias + side].get(static_cast<std::size_t>(column));
+        y[to.at(b, column / to.dim, t, column % to.dim)] =
+            plain_rounded(sample.terms, (side == 0 ? rounding.q : rounding.k).projection, sum);
+      }
+  return y;
+}
+
+// Clamps, norm and multiplier of one side.
+PlainVectors transformed(const SampleCase& sample, PlainVectors x, const PlainExtents& e, const qkcts_norm& norm,
+                         const qkcts_norm_range& range, std::size_t gain, std::size_t bias,
+                         const qkcts_vector_rounding& points) {
+  clip(x, range.clip_before);
+  if (norm.applied != 0) x = normed(sample, x, e, norm, sample.inputs[gain], sample.inputs[bias], points);
+  for (double& value : x) value *= range.multiplier == 0 ? 1 : range.multiplier;
+  clip(x, range.clip_after);
+  for (double& value : x) value = plain_rounded(sample.terms, points.norm, value);
+  return x;
 }
 
 }  // namespace
@@ -129,23 +175,32 @@ PlainVectors plain_side(const SampleCase& sample, std::size_t side, StageValues&
   const qkcts_shape& s = sample.shape;
   const PlainExtents extents = side == 0 ? PlainExtents{s.batch, s.q_heads, s.q_len, s.head_dim}
                                          : PlainExtents{s.batch, s.kv_heads, s.k_len, s.head_dim};
-  const qkcts_norm& norm = side == 0 ? terms.q_norm : terms.k_norm;
-  const qkcts_norm_range& range = side == 0 ? terms.q_range : terms.k_range;
-  PlainVectors x = sample.inputs[sample_q + side].values();
+  const qkcts_vector_rounding& points = side == 0 ? terms.rounding.q : terms.rounding.k;
+  PlainVectors x;
+  if (terms.projection.form == QKCTS_PROJECTION_NONE) {
+    x = sample.inputs[sample_q + side].values();
+  } else {
+    x = stages[QKCTS_STAGE_Q_PROJ + side] = projected(sample, side, extents);
+  }
   for (const std::uint32_t step : {QKCTS_ROPE_THEN_NORM, QKCTS_ROPE_NONE, QKCTS_NORM_THEN_ROPE}) {
     if (step == QKCTS_ROPE_NONE) {
-      clip(x, range.clip_before);
-      if (norm.applied != 0)
-        x = normed(x, extents, norm, sample.inputs[sample_q_gain + side], sample.inputs[sample_q_bias + side]);
-      for (double& value : x) value *= range.multiplier == 0 ? 1 : range.multiplier;
-      clip(x, range.clip_after);
+      x = transformed(sample, x, extents, side == 0 ? terms.q_norm : terms.k_norm,
+                      side == 0 ? terms.q_range : terms.k_range, sample_q_gain + side, sample_q_bias + side, points);
       stages[QKCTS_STAGE_Q_NORM + side] = x;
     } else if (terms.rope.order == step) {
-      x = roped(x, extents, sample, sample.inputs[sample_q_positions + side]);
+      x = roped(x, extents, sample, sample.inputs[sample_q_positions + side], points);
       stages[QKCTS_STAGE_Q_ROPE + side] = x;
     }
   }
   return x;
+}
+
+PlainVectors plain_values(const SampleCase& sample, StageValues& stages) {
+  const qkcts_shape& s = sample.shape;
+  const PlainExtents extents{s.batch, s.kv_heads, s.k_len, s.v_head_dim};
+  const qkcts_contract& terms = sample.terms;
+  return stages[QKCTS_STAGE_V_NORM] = transformed(sample, sample.inputs[sample_v].values(), extents, terms.v_norm,
+                                                  terms.v_range, sample_v_gain, sample_v_bias, terms.rounding.v);
 }
 
 }  // namespace qkcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of plain_attention before the scores: q or k through norm and rotation, formula by formula.
+// The part of plain_attention before the scores: q, k and v through projection, norm and rotation, formula by formula.
 #pragma once
 
 #include <array>
@@ -17,7 +17,10 @@ struct PlainExtents {
   }
 };
 
-// What the scores are made of, and on the way the norm and rotation stages of one side (0: q, 1: k).
+// What the scores are made of, and on the way the stages of one side (0: q, 1: k).
 PlainVectors plain_side(const SampleCase& sample, std::size_t side, StageValues& stages);
+
+// What the output is made of, and its stage v_norm.
+PlainVectors plain_values(const SampleCase& sample, StageValues& stages);
 
 }  // namespace qkcts

@@ -37,6 +37,18 @@ enum SampleInput {
   sample_q_documents,
   sample_k_documents,
   sample_prefix_len,
+  sample_v_gain,
+  sample_v_bias,
+  sample_q_x,
+  sample_k_x,
+  sample_q_weight,
+  sample_k_weight,
+  sample_q_weight_bias,
+  sample_k_weight_bias,
+  sample_q_x_gain,
+  sample_q_x_bias,
+  sample_k_x_gain,
+  sample_k_x_bias,
   sample_input_count
 };
 

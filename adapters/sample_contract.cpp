@@ -65,7 +65,7 @@ qkcts_logits random_logits(std::mt19937_64& source) {
   return logits;
 }
 
-void draw_later_clauses(qkcts_contract& terms, std::mt19937_64& source, const qkcts_shape& shape) {
+void draw_clauses_of_1_1(qkcts_contract& terms, std::mt19937_64& source, const qkcts_shape& shape) {
   terms.q_range = random_range(source);
   terms.k_range = random_range(source);
   if (terms.rope.order != QKCTS_ROPE_NONE)
@@ -83,6 +83,96 @@ void draw_later_clauses(qkcts_contract& terms, std::mt19937_64& source, const qk
   terms.heads.mapping = static_cast<std::uint32_t>(pick(source, 0, 1));
 }
 
+// A norm before a projection: one row, so one of the axes that a row has.
+qkcts_norm random_row_norm(std::mt19937_64& source) {
+  qkcts_norm norm = random_norm(source);
+  norm.axis = QKCTS_AXIS_FULL_WIDTH;
+  const auto axes = [&] { return one_of<std::uint32_t>(source, {QKCTS_AXES_SCALAR, QKCTS_AXES_FULL_WIDTH}); };
+  norm.gain_axes = norm.gain == QKCTS_GAIN_NONE ? 0u : axes();
+  norm.bias_axes = sometimes(source, axes());
+  return norm;
+}
+
+// A point with one of the formats, or none. Roots and their reciprocals have formats of a wider range: the divisor
+// is neither 0 nor infinite then.
+std::uint32_t random_point(std::mt19937_64& source, std::initializer_list<std::uint32_t> formats) {
+  return sometimes(source, one_of(source, formats));
+}
+
+constexpr std::initializer_list<std::uint32_t> any_format = {QKCTS_BINARY32, QKCTS_BINARY16, QKCTS_BFLOAT16,
+                                                             QKCTS_E4M3FN, QKCTS_E5M2};
+constexpr std::initializer_list<std::uint32_t> wide_format = {QKCTS_BINARY32, QKCTS_BFLOAT16};
+
+// The points that a norm passes before its end only beside one at its end, and so the products of a rotation.
+qkcts_vector_rounding random_points(std::mt19937_64& source, const qkcts_norm& norm, const qkcts_norm_range& range) {
+  qkcts_vector_rounding points{};
+  const bool kept = norm.applied == 0 && range.clip_before == 0 && range.multiplier == 0 && range.clip_after == 0;
+  points.norm = kept ? 0 : random_point(source, any_format);
+  if (points.norm == 0 || norm.applied == 0) return points;
+  points.root = random_point(source, {QKCTS_BINARY32, QKCTS_BINARY16, QKCTS_BFLOAT16});
+  points.reciprocal = random_point(source, wide_format);
+  points.unit = random_point(source, any_format);
+  return points;
+}
+
+qkcts_rounding random_rounding(std::mt19937_64& source, const qkcts_contract& terms) {
+  qkcts_rounding rounding{};
+  rounding.q = random_points(source, terms.q_norm, terms.q_range);
+  rounding.k = random_points(source, terms.k_norm, terms.k_range);
+  rounding.v = random_points(source, terms.v_norm, terms.v_range);
+  for (qkcts_vector_rounding* side : {&rounding.q, &rounding.k}) {
+    if (terms.projection.form != QKCTS_PROJECTION_NONE) side->projection = random_point(source, any_format);
+    if (terms.rope.order == QKCTS_ROPE_NONE) continue;
+    side->rope = random_point(source, any_format);
+    if (side->rope != 0) side->rope_product = random_point(source, any_format);
+  }
+  rounding.scaled_q = random_point(source, any_format);
+  rounding.scores = random_point(source, any_format);
+  const bool changed =
+      terms.score.softcap > 0 || terms.score.bias_order != QKCTS_BIAS_NONE || terms.logits.alibi != QKCTS_ALIBI_NONE;
+  rounding.capped = changed ? random_point(source, any_format) : 0;
+  rounding.probs = random_point(source, any_format);
+  rounding.output = random_point(source, any_format);
+  rounding.saturate = 1;  // without it, what overflows is no number
+  return rounding;
+}
+
+void draw_clauses_of_1_2(qkcts_contract& terms, std::mt19937_64& source, const qkcts_shape& shape) {
+  terms.v_norm = random_norm(source);
+  terms.v_range = random_range(source);
+  terms.projection.form = static_cast<std::uint32_t>(pick(source, 0, 1));
+  if (terms.projection.form != QKCTS_PROJECTION_NONE) {
+    terms.projection.bias = static_cast<std::uint32_t>(pick(source, 0, 1));
+    terms.projection.q_input = random_row_norm(source);
+    terms.projection.k_input = random_row_norm(source);
+  }
+  const bool tables = terms.rope.order != QKCTS_ROPE_NONE && terms.rotation.angles == QKCTS_ANGLES_TABLE;
+  if (tables && shape.q_heads == shape.kv_heads) terms.rotation.tables = static_cast<std::uint32_t>(pick(source, 0, 1));
+  if (terms.logits.query_temperature != QKCTS_QUERY_TEMPERATURE_NONE)
+    terms.logits.query_temperature = static_cast<std::uint32_t>(pick(source, 1, 2));
+  if (source() % 2 == 0) terms.rounding = random_rounding(source, terms);
+}
+
+std::string norm_text(const qkcts_norm& norm, const qkcts_norm_range& range) {
+  std::ostringstream out;
+  out << "norm{" << norm.applied << " center " << norm.center << " stat " << norm.statistic << " root " << norm.root
+      << " axis " << norm.axis << " var " << norm.variance << " gain " << norm.gain << '/' << norm.gain_axes << " bias "
+      << norm.bias_axes << " eps " << norm.eps << " clip " << range.clip_before << ' ' << range.clip_after << " times "
+      << range.multiplier << "} ";
+  return out.str();
+}
+
+std::string points_text(const qkcts_rounding& rounding) {
+  std::ostringstream out;
+  out << " rounding{";
+  for (const qkcts_vector_rounding* side : {&rounding.q, &rounding.k, &rounding.v})
+    out << side->projection << side->root << side->reciprocal << side->unit << side->norm << side->rope_product
+        << side->rope << ' ';
+  out << rounding.scaled_q << rounding.scores << rounding.capped << rounding.probs << rounding.output << " saturate "
+      << rounding.saturate << '}';
+  return out.str();
+}
+
 }  // namespace
 
 std::int64_t pick(std::mt19937_64& source, std::int64_t first, std::int64_t last) {
@@ -91,29 +181,27 @@ std::int64_t pick(std::mt19937_64& source, std::int64_t first, std::int64_t last
 
 std::string contract_text(const qkcts_contract& terms) {
   std::ostringstream out;
-  for (const qkcts_norm* norm : {&terms.q_norm, &terms.k_norm}) {
-    const qkcts_norm_range& range = norm == &terms.q_norm ? terms.q_range : terms.k_range;
-    out << "norm{" << norm->applied << " center " << norm->center << " stat " << norm->statistic << " root "
-        << norm->root << " axis " << norm->axis << " var " << norm->variance << " gain " << norm->gain << '/'
-        << norm->gain_axes << " bias " << norm->bias_axes << " eps " << norm->eps << " clip " << range.clip_before
-        << ' ' << range.clip_after << " times " << range.multiplier << "} ";
-  }
+  out << norm_text(terms.q_norm, terms.q_range) << norm_text(terms.k_norm, terms.k_range)
+      << norm_text(terms.v_norm, terms.v_range);
+  if (terms.projection.form != QKCTS_PROJECTION_NONE)
+    out << "projection{bias " << terms.projection.bias << ' ' << norm_text(terms.projection.q_input, {})
+        << norm_text(terms.projection.k_input, {}) << "} ";
   const qkcts_rotation& turn = terms.rotation;
   const qkcts_logits& logits = terms.logits;
   out << "rope{" << terms.rope.order << ' ' << terms.rope.pairing << ' ' << terms.rope.span << ' ' << terms.rope.rotated
       << " sense " << turn.sense << " layout " << turn.layout << " angles " << turn.angles << " scaling "
       << turn.scaling << ' ' << turn.factor << ' ' << turn.original_length << ' ' << turn.low << ' ' << turn.high << ' '
-      << turn.untruncated << " factor " << turn.attention_factor << "} score{form " << terms.score.scale_form
-      << " axes " << logits.scale_axes << " exp " << logits.scale_exp_cap << " bias " << terms.score.bias_order
-      << " value " << terms.score.scale_value << " T " << terms.score.temperature << " cap " << terms.score.softcap
-      << " alibi " << logits.alibi << " query " << logits.query_temperature << ' ' << logits.query_alpha << ' '
-      << logits.query_period << ' ' << logits.query_shift << "} softmax{sink " << terms.softmax.sink << " base "
-      << terms.softmax.base << " lse " << terms.softmax.lse_base << " hidden " << terms.softmax.hidden_values
-      << "} mask{causal " << terms.mask.causal << " align " << terms.mask.alignment << " len " << terms.mask.kv_lengths
-      << " bool " << terms.mask.boolean << " empty " << terms.mask.empty_row << " window " << terms.mask.has_window
-      << ' ' << terms.mask.window_left << ' ' << terms.mask.window_right << " offset " << terms.mask.offset << " chunk "
-      << terms.regions.chunk << " documents " << terms.regions.documents << " prefix " << terms.regions.prefix
-      << "} heads " << terms.heads.mapping;
+      << turn.untruncated << " factor " << turn.attention_factor << " tables " << turn.tables << "} score{form "
+      << terms.score.scale_form << " axes " << logits.scale_axes << " exp " << logits.scale_exp_cap << " bias "
+      << terms.score.bias_order << " value " << terms.score.scale_value << " T " << terms.score.temperature << " cap "
+      << terms.score.softcap << " alibi " << logits.alibi << " query " << logits.query_temperature << ' '
+      << logits.query_alpha << ' ' << logits.query_period << ' ' << logits.query_shift << "} softmax{sink "
+      << terms.softmax.sink << " base " << terms.softmax.base << " lse " << terms.softmax.lse_base << " hidden "
+      << terms.softmax.hidden_values << "} mask{causal " << terms.mask.causal << " align " << terms.mask.alignment
+      << " len " << terms.mask.kv_lengths << " bool " << terms.mask.boolean << " empty " << terms.mask.empty_row
+      << " window " << terms.mask.has_window << ' ' << terms.mask.window_left << ' ' << terms.mask.window_right
+      << " offset " << terms.mask.offset << " chunk " << terms.regions.chunk << " documents " << terms.regions.documents
+      << " prefix " << terms.regions.prefix << "} heads " << terms.heads.mapping << points_text(terms.rounding);
   return out.str();
 }
 
@@ -150,7 +238,8 @@ qkcts_contract random_contract(std::mt19937_64& source, const qkcts_shape& shape
   terms.mask.window_left = pick(source, -1, 40);
   terms.mask.window_right = pick(source, -1, 10);
   terms.mask.offset = pick(source, -5, 20);
-  if (version == ContractVersion::v1_1) draw_later_clauses(terms, source, shape);
+  if (version != ContractVersion::v1_0) draw_clauses_of_1_1(terms, source, shape);
+  if (version == ContractVersion::v1_2) draw_clauses_of_1_2(terms, source, shape);
   return terms;
 }
 
@@ -161,6 +250,8 @@ std::uint32_t existing_stages(const qkcts_contract& terms) {
   std::uint32_t stages = (1u << QKCTS_STAGE_COUNT) - 1;
   if (kept(terms.q_norm, terms.q_range)) stages &= ~(1u << QKCTS_STAGE_Q_NORM);
   if (kept(terms.k_norm, terms.k_range)) stages &= ~(1u << QKCTS_STAGE_K_NORM);
+  if (kept(terms.v_norm, terms.v_range)) stages &= ~(1u << QKCTS_STAGE_V_NORM);
+  if (terms.projection.form == QKCTS_PROJECTION_NONE) stages &= ~(1u << QKCTS_STAGE_Q_PROJ | 1u << QKCTS_STAGE_K_PROJ);
   if (terms.rope.order == QKCTS_ROPE_NONE) stages &= ~(1u << QKCTS_STAGE_Q_ROPE | 1u << QKCTS_STAGE_K_ROPE);
   return stages;
 }

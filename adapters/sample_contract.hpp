@@ -20,12 +20,12 @@ Value one_of(std::mt19937_64& source, std::initializer_list<Value> values) {
 }
 
 // Up to which version of the ABI clauses are drawn.
-enum class ContractVersion { v1_0, v1_1 };
+enum class ContractVersion { v1_0, v1_1, v1_2 };
 
 qkcts_contract plain_contract();
 qkcts_contract random_contract(std::mt19937_64& source, const qkcts_shape& shape, ContractVersion version);
 
-// Bit i: stage i. Norm and rotation stages only where the contract has them.
+// Bit i: stage i. Stages of projections, norms and rotation only where the contract has them.
 std::uint32_t existing_stages(const qkcts_contract& terms);
 
 std::string contract_text(const qkcts_contract& terms);  // in one line, for failure messages

@@ -30,10 +30,11 @@ struct RunningRow {
 class HeadAttention {
  public:
   explicit HeadAttention(const Plan& plan);
-  void run(std::int64_t b, std::int64_t kv, const float* queries, const float* panels);
+  // `values`: the rows of pack_values(), or null.
+  void run(std::int64_t b, std::int64_t kv, const float* queries, const float* panels, const float* values);
 
  private:
-  void load_values(std::int64_t b, std::int64_t kv);
+  void load_values(std::int64_t b, std::int64_t kv, const float* values);
   void start_rows(std::int64_t b, std::int64_t kv, std::int64_t first, std::int64_t count);
   void visit_block(std::int64_t block, std::int64_t count, const float* queries, const float* panels);
   void visit_tile(std::int64_t first_row, std::int64_t rows, KeyInterval keys, std::int64_t block, const float* queries,
@@ -65,14 +66,19 @@ HeadAttention::HeadAttention(const Plan& plan)
   if (keeps_logits()) logits_ = AlignedFloats(static_cast<std::size_t>(block_rows * keys_padded_));
 }
 
-void HeadAttention::load_values(std::int64_t b, std::int64_t kv) {
+void HeadAttention::load_values(std::int64_t b, std::int64_t kv, const float* values) {
+  if (values != nullptr) {
+    std::copy_n(values, plan_.shape.k_len * plan_.value_stride, values_.data());
+    return;
+  }
+  const StridedTensor& in = plan_.value.in;
   for (std::int64_t k = 0; k < plan_.shape.k_len; ++k)
-    load_row(plan_.values, plan_.values.at(b, kv, k), plan_.values.stride[3], plan_.shape.v_head_dim,
-             values_.data() + k * plan_.value_stride);
+    load_row(in, in.at(b, kv, k), in.stride[3], plan_.shape.v_head_dim, values_.data() + k * plan_.value_stride);
 }
 
-void HeadAttention::run(std::int64_t b, std::int64_t kv, const float* queries, const float* panels) {
-  load_values(b, kv);
+void HeadAttention::run(std::int64_t b, std::int64_t kv, const float* queries, const float* panels,
+                        const float* values) {
+  load_values(b, kv, values);
   const std::int64_t rows = plan_.group() * plan_.shape.q_len;
   for (std::int64_t first = 0; first < rows; first += block_rows) {
     const std::int64_t count = std::min(block_rows, rows - first);
@@ -237,13 +243,15 @@ void HeadAttention::write_empty_row(const RunningRow& row) {
 void attend(const Plan& plan) {
   const AlignedFloats queries = pack_queries(plan);
   const AlignedFloats panels = pack_keys(plan);
+  const AlignedFloats values = pack_values(plan);
   const std::int64_t head_panels = panel_count(plan) * plan.dim_stride * panel_keys;
   HeadAttention head(plan);
   for (std::int64_t b = 0; b < plan.shape.batch; ++b) {
     for (std::int64_t kv = 0; kv < plan.shape.kv_heads; ++kv) {
       const std::int64_t index = b * plan.shape.kv_heads + kv;
       head.run(b, kv, queries.data() + index * plan.group() * plan.shape.q_len * plan.dim_stride,
-               panels.data() + index * head_panels);
+               panels.data() + index * head_panels,
+               values.empty() ? nullptr : values.data() + index * plan.shape.k_len * plan.value_stride);
     }
   }
 }

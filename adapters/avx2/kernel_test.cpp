@@ -18,10 +18,11 @@ void keep_what_is_declared(qkcts_contract& terms) {
   terms.rotation.angles = QKCTS_ANGLES_TABLE;
   terms.logits.alibi = QKCTS_ALIBI_NONE;
   terms.softmax = {};
+  terms.rounding = {};
 }
 
 SampleCase declared_sample(std::mt19937_64& source, std::uint32_t format, int i) {
-  return random_sample(source, format, i % 4 == 0 ? ContractVersion::v1_0 : ContractVersion::v1_1,
+  return random_sample(source, format, i % 4 == 0 ? ContractVersion::v1_0 : ContractVersion::v1_2,
                        keep_what_is_declared);
 }
 

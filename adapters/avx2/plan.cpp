@@ -38,6 +38,25 @@ double scale_of(const qkcts_contract& terms, std::int64_t head_dim, std::int64_t
   }
 }
 
+void bind_norm(const qkcts_norm& norm, const qkcts_tensor* gain, const qkcts_tensor* bias, StridedTensor& to_gain,
+               StridedTensor& to_bias) {
+  if (norm.applied == 0) return;
+  if (norm.gain != QKCTS_GAIN_NONE) to_gain = needed(gain, "a gain is missing");
+  if (norm.bias_axes != QKCTS_AXES_NONE) to_bias = needed(bias, "a bias is missing");
+}
+
+ProjectionPlan projection_plan(const qkcts_tensor* x, const qkcts_tensor* weight, bool biased, const qkcts_tensor* bias,
+                               const qkcts_norm& norm, const qkcts_tensor* norm_gain, const qkcts_tensor* norm_bias) {
+  ProjectionPlan plan;
+  plan.x = needed(x, "q_x or k_x is missing");
+  plan.width = x->shape[2];
+  plan.weight = needed(weight, "q_weight or k_weight is missing");
+  if (biased) plan.bias = needed(bias, "the bias of a projection is missing");
+  plan.norm = norm;
+  bind_norm(norm, norm_gain, norm_bias, plan.norm_gain, plan.norm_bias);
+  return plan;
+}
+
 }  // namespace
 
 std::int32_t load_int(const StridedTensor& tensor, std::int64_t i) {
@@ -58,32 +77,9 @@ Plan::Plan(const qkcts_run_args& args) : shape(*args.shape) {
   const std::uint32_t known = std::min<std::uint32_t>(args.outputs->count, QKCTS_STAGE_COUNT);
   for (std::uint32_t i = 0; i < known; ++i) stages[i] = strided(args.outputs->stage[i]);
 
-  query = {terms.q_norm,
-           terms.q_range,
-           needed(in.q, "q is missing"),
-           strided(in.q_gain),
-           strided(in.q_bias),
-           {},
-           stages[QKCTS_STAGE_Q_NORM],
-           stages[QKCTS_STAGE_Q_ROPE],
-           shape.q_heads,
-           shape.q_len};
-  key = {terms.k_norm,
-         terms.k_range,
-         needed(in.k, "k is missing"),
-         strided(in.k_gain),
-         strided(in.k_bias),
-         {},
-         stages[QKCTS_STAGE_K_NORM],
-         stages[QKCTS_STAGE_K_ROPE],
-         shape.kv_heads,
-         shape.k_len};
-  for (const VectorPlan* side : {&query, &key}) {
-    if (side->norm.applied == 0) continue;
-    if (side->norm.gain != QKCTS_GAIN_NONE && !side->gain.present()) throw InvalidArguments("a gain is missing");
-    if (side->norm.bias_axes != QKCTS_AXES_NONE && !side->bias.present()) throw InvalidArguments("a bias is missing");
-  }
-  values = needed(in.v, "v is missing");
+  dim_stride = round_up(shape.head_dim, lanes);
+  value_stride = round_up(shape.v_head_dim, lanes);
+  plan_vectors(terms, in);
   if (rope.rotated == 0) rope.rotated = static_cast<std::uint32_t>(shape.head_dim);
   if (rope.order != QKCTS_ROPE_NONE) {
     cos = needed(in.cos, "cos is missing");
@@ -107,21 +103,62 @@ Plan::Plan(const qkcts_run_args& args) : shape(*args.shape) {
   for (std::int64_t h = 0; h < shape.q_heads; ++h)
     scale.push_back(scale_of(terms, shape.head_dim, h, in.scale) / temperature);
   softcap = static_cast<float>(terms.score.softcap);
-  dim_stride = round_up(shape.head_dim, lanes);
-  value_stride = round_up(shape.v_head_dim, lanes);
+}
+
+// Inputs that came with a clause are given only beside it, so an old host's shorter list is never read too far.
+void Plan::plan_vectors(const qkcts_contract& terms, const qkcts_inputs& in) {
+  query.heads = shape.q_heads;
+  key.heads = value.heads = shape.kv_heads;
+  query.length = shape.q_len;
+  key.length = value.length = shape.k_len;
+  query.dim = key.dim = shape.head_dim;
+  value.dim = shape.v_head_dim;
+  query.stride = key.stride = dim_stride;
+  value.stride = value_stride;
+  query.norm = terms.q_norm;
+  key.norm = terms.k_norm;
+  value.norm = terms.v_norm;
+  query.range = terms.q_range;
+  key.range = terms.k_range;
+  value.range = terms.v_range;
+  if (terms.projection.form == QKCTS_PROJECTION_NONE) {
+    query.in = needed(in.q, "q is missing");
+    key.in = needed(in.k, "k is missing");
+  } else {
+    const bool biased = terms.projection.bias != 0;
+    query.projection = projection_plan(in.q_x, in.q_weight, biased, in.q_weight_bias, terms.projection.q_input,
+                                       in.q_x_gain, in.q_x_bias);
+    key.projection = projection_plan(in.k_x, in.k_weight, biased, in.k_weight_bias, terms.projection.k_input,
+                                     in.k_x_gain, in.k_x_bias);
+  }
+  value.in = needed(in.v, "v is missing");
+  bind_norm(query.norm, in.q_gain, in.q_bias, query.gain, query.bias);
+  bind_norm(key.norm, in.k_gain, in.k_bias, key.gain, key.bias);
+  if (value.norm.applied != 0) bind_norm(value.norm, in.v_gain, in.v_bias, value.gain, value.bias);
+  query.rope_order = key.rope_order = rope.order;
+  query.projection_out = stages[QKCTS_STAGE_Q_PROJ];
+  key.projection_out = stages[QKCTS_STAGE_K_PROJ];
+  query.norm_out = stages[QKCTS_STAGE_Q_NORM];
+  key.norm_out = stages[QKCTS_STAGE_K_NORM];
+  value.norm_out = stages[QKCTS_STAGE_V_NORM];
+  query.rope_out = stages[QKCTS_STAGE_Q_ROPE];
+  key.rope_out = stages[QKCTS_STAGE_K_ROPE];
+}
+
+double Plan::query_factor(std::int64_t b, std::int64_t t) const {
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE) return 1;
+  std::int32_t position = 0;
+  std::memcpy(&position, query.positions.at(b, t), sizeof position);
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG_RATIO)
+    return 1 + logits.query_alpha * std::log(std::max((position + logits.query_shift) / logits.query_period, 1.0));
+  const std::int64_t steps =
+      (position + static_cast<std::int64_t>(logits.query_shift)) / static_cast<std::int64_t>(logits.query_period);
+  return 1 + logits.query_alpha * std::log1p(static_cast<double>(steps));
 }
 
 // Formed in binary64 and rounded once.
 float Plan::tau(std::int64_t b, std::int64_t h, std::int64_t t) const {
-  double factor = 1;
-  if (logits.query_temperature != QKCTS_QUERY_TEMPERATURE_NONE) {
-    std::int32_t position = 0;
-    std::memcpy(&position, query.positions.at(b, t), sizeof position);
-    const std::int64_t steps =
-        (position + static_cast<std::int64_t>(logits.query_shift)) / static_cast<std::int64_t>(logits.query_period);
-    factor += logits.query_alpha * std::log1p(static_cast<double>(steps));
-  }
-  return static_cast<float>(scale[static_cast<std::size_t>(h)] * factor);
+  return static_cast<float>(scale[static_cast<std::size_t>(h)] * query_factor(b, t));
 }
 
 std::int64_t Plan::query_head(std::int64_t kv, std::int64_t member) const {

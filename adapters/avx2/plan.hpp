@@ -22,16 +22,34 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Norm and rotation of one side.
-struct VectorPlan {
+// QK-PROJ of one side: what stands in the place of an input.
+struct ProjectionPlan {
+  StridedTensor x;       // [B, length, width]
+  StridedTensor weight;  // [width, heads * D]
+  StridedTensor bias;    // [heads * D], if the contract has one
   qkcts_norm norm{};
-  qkcts_norm_range range{};
-  StridedTensor in;  // [B, heads, length, D]
-  StridedTensor gain, bias;
-  StridedTensor positions;  // [B, length]
-  StridedTensor norm_out, rope_out;
+  StridedTensor norm_gain, norm_bias;
+  std::int64_t width = 0;
+};
+
+// Norm and rotation of q, k or v.
+struct VectorPlan {
   std::int64_t heads = 0;
   std::int64_t length = 0;
+  std::int64_t dim = 0;     // D or Dv
+  std::int64_t stride = 0;  // dim rounded up to whole registers
+  qkcts_norm norm{};
+  qkcts_norm_range range{};
+  StridedTensor in;  // [B, heads, length, dim], absent under a projection
+  ProjectionPlan projection;
+  StridedTensor gain, bias;
+  std::uint32_t rope_order = QKCTS_ROPE_NONE;
+  StridedTensor positions;  // [B, length]
+  StridedTensor projection_out, norm_out, rope_out;
+
+  bool changes() const {
+    return norm.applied != 0 || range.clip_before != 0 || range.multiplier != 0 || range.clip_after != 0;
+  }
 };
 
 // Keys first <= k < last of a query row are visible as far as causal, window and lengths say.
@@ -48,6 +66,8 @@ struct Plan {
   explicit Plan(const qkcts_run_args& args);
 
   KeyInterval visible_keys(std::int64_t b, std::int64_t t) const;
+  // QK-QTEMP: the factor of the scores of one query.
+  double query_factor(std::int64_t b, std::int64_t t) const;
   // Everything that multiplies <q, k>.
   float tau(std::int64_t b, std::int64_t h, std::int64_t t) const;
   // Query head number `member` of those that read key head kv, and where head h stands in the order [kv, member].
@@ -70,15 +90,17 @@ struct Plan {
   float softcap = 0;              // 0: none
   std::int64_t dim_stride = 0;    // D rounded up to whole registers
   std::int64_t value_stride = 0;  // Dv rounded up to whole registers
-  VectorPlan query, key;
-  StridedTensor values;                    // [B, Hkv, Lk, Dv]
-  StridedTensor cos, sin;                  // [P, R/2]
+  VectorPlan query, key, value;
+  StridedTensor cos, sin;                  // [P, R/2] or [Hq, P, R/2]
   StridedTensor boolean;                   // [B|1, Hq|1, Lq, Lk]
   StridedTensor additive;                  // [B|1, Hq|1, Lq, Lk]
   StridedTensor kv_len;                    // [B]
   StridedTensor prefix_len;                // [B]
   StridedTensor q_documents, k_documents;  // [B, Lq], [B, Lk]
   std::array<StridedTensor, QKCTS_STAGE_COUNT> stages;
+
+ private:
+  void plan_vectors(const qkcts_contract& terms, const qkcts_inputs& in);
 };
 
 }  // namespace qkcts::avx2

@@ -89,4 +89,21 @@ AlignedFloats pack_keys(const Plan& plan) {
   return packed;
 }
 
+AlignedFloats pack_values(const Plan& plan) {
+  const VectorPlan& side = plan.value;
+  if (!side.changes()) return {};
+  AlignedFloats rows(static_cast<std::size_t>(plan.shape.batch * side.heads * side.length * side.stride));
+  AlignedFloats token(static_cast<std::size_t>(side.heads * side.stride));
+  TokenTransform transform(plan, side);
+  for (std::int64_t b = 0; b < plan.shape.batch; ++b) {
+    for (std::int64_t t = 0; t < side.length; ++t) {
+      transform.apply(b, t, token.data());
+      for (std::int64_t h = 0; h < side.heads; ++h)
+        std::copy_n(token.data() + h * side.stride, side.stride,
+                    rows.data() + ((b * side.heads + h) * side.length + t) * side.stride);
+    }
+  }
+  return rows;
+}
+
 }  // namespace qkcts::avx2

@@ -16,4 +16,7 @@ AlignedFloats pack_queries(const Plan& plan);
 AlignedFloats pack_keys(const Plan& plan);
 std::int64_t panel_count(const Plan& plan);
 
+// Rows [B, Hkv, Lk, value_stride] of v after its norm; empty where v stays as it is.
+AlignedFloats pack_values(const Plan& plan);
+
 }  // namespace qkcts::avx2

@@ -30,11 +30,15 @@ std::string describe_all() {
     if (!mutants.empty()) mutants += ",\n    ";
     mutants += quoted(mutant->id) + R"(: {"clause": )" + quoted(mutant->clause) + R"(, "stage": )" +
                quoted(stage_text(mutant->stage)) + R"(, "wrong": )" + quoted(mutant->wrong) + R"(, "verdict": )" +
-               quoted(verdict_text(mutant->expectation)) + "}";
+               quoted(verdict_text(mutant->expectation));
+    if (!mutant->source.empty()) mutants += R"(, "source": )" + quoted(mutant->source);
+    if (!mutant->invisible.empty()) mutants += R"(, "invisible": )" + quoted(mutant->invisible);
+    mutants += "}";
   }
   return R"({"name": "mutants", "version": "0.1.0", "build": ")" __VERSION__ R"(, -ffp-contract=off", "device": "cpu",
   "formats": ["binary64", "binary32", "binary16", "bfloat16"],
-  "stages": ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"],
+  "stages": )" +
+         std::string(qkcts::scalar::stages) + R"(,
   "profile": {"binary64": "f64", "binary32": "f32", "binary16": "f16_f32acc", "bfloat16": "bf16_f32acc"},
   "supports": )" +
          std::string(qkcts::scalar::supports) + R"(, "limits": {},

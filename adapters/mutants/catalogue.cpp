@@ -26,7 +26,8 @@ std::string_view verdict_text(Expectation expectation) {
 
 std::string_view stage_text(qkcts_stage stage) {
   constexpr std::string_view names[QKCTS_STAGE_COUNT] = {"q_norm", "k_norm", "q_rope", "k_rope", "scores",
-                                                         "capped", "masked", "probs",  "lse",    "output"};
+                                                         "capped", "masked", "probs",  "lse",    "output",
+                                                         "q_proj", "k_proj", "v_norm"};
   return names[stage];
 }
 
@@ -34,7 +35,8 @@ std::vector<const Mutant*> catalogue() {
   std::vector<const Mutant*> all;
   for (const std::span<const Mutant> group :
        {norm_mutants(), rope_mutants(), score_mutants(), mask_mutants(), softmax_mutants(), output_mutants(),
-        misdeed_mutants(), range_mutants(), rotation_mutants(), logit_mutants(), region_mutants(), sink_mutants()}) {
+        misdeed_mutants(), range_mutants(), rotation_mutants(), logit_mutants(), region_mutants(), sink_mutants(),
+        value_mutants(), projection_mutants(), vector_rounding_mutants(), row_rounding_mutants()}) {
     for (const Mutant& mutant : group) all.push_back(&mutant);
   }
   return all;

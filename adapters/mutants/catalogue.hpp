@@ -48,6 +48,8 @@ struct Mutant {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Kernel attention = kernel<scalar::Attention>;
   Misdeed misdeed = nullptr;
   Expectation expectation = Expectation::fail;
+  std::string_view source = {};     // where it was seen, "owner/repository#thread"; empty: our own
+  std::string_view invisible = {};  // inputs on which it equals the contract, if they are not obvious
 };
 
 std::span<const Mutant> norm_mutants();
@@ -63,6 +65,11 @@ std::span<const Mutant> rotation_mutants();
 std::span<const Mutant> logit_mutants();
 std::span<const Mutant> region_mutants();
 std::span<const Mutant> sink_mutants();
+// Of those that came with ABI 1.2; rotation_mutants and logit_mutants hold some too.
+std::span<const Mutant> value_mutants();
+std::span<const Mutant> projection_mutants();
+std::span<const Mutant> vector_rounding_mutants();
+std::span<const Mutant> row_rounding_mutants();
 
 // All of them, in the order of the pipeline, those of the later clauses at the end. The control `none` is not among
 // them.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <random>
 #include <set>
 #include <string>
@@ -56,7 +58,7 @@ TEST(Catalogue, IdsAreUniqueAndClausesNamed) {
     EXPECT_EQ(find_mutant(mutant->id), mutant);
   }
   EXPECT_EQ(find_mutant("none"), nullptr);
-  EXPECT_GE(ids.size(), 170u);
+  EXPECT_GE(ids.size(), 255u);
 }
 
 TEST(Catalogue, ControlIsScalarBitForBit) {
@@ -64,7 +66,7 @@ TEST(Catalogue, ControlIsScalarBitForBit) {
   const Prepared control("mutant=none");
   ASSERT_EQ(control.status(), QKCTS_OK);
   for (int i = 0; i < 40; ++i) {
-    SampleCase sample = random_sample(source, 1 + static_cast<std::uint32_t>(i % 4), ContractVersion::v1_1);
+    SampleCase sample = random_sample(source, 1 + static_cast<std::uint32_t>(i % 4), ContractVersion::v1_2);
     const std::uint32_t stages = existing_stages(sample.terms);
     const SampleRun mine = control.run(sample, stages);
     const SampleRun scalar = run_sample(*qkcts_adapter_scalar(), sample, stages, SampleLayout::contiguous);
@@ -77,6 +79,7 @@ TEST(Catalogue, ControlIsScalarBitForBit) {
 struct LaterClause {
   std::string_view id;
   bool (*at_work)(const qkcts_contract&);  // has the contract more of it than its default?
+  ContractVersion since = ContractVersion::v1_1;
 };
 
 bool rotates(const qkcts_contract& c) {
@@ -85,6 +88,15 @@ bool rotates(const qkcts_contract& c) {
 
 bool learns_scale(const qkcts_contract& c) {
   return c.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR;
+}
+
+bool projects(const qkcts_contract& c) {
+  return c.projection.form == QKCTS_PROJECTION_LINEAR;
+}
+
+bool rounds(const qkcts_contract& c) {
+  constexpr qkcts_rounding none{};
+  return std::memcmp(&c.rounding, &none, offsetof(qkcts_rounding, saturate)) != 0;
 }
 
 constexpr LaterClause later_clauses[] = {
@@ -116,20 +128,39 @@ constexpr LaterClause later_clauses[] = {
     {"QK-SINK-01", [](const qkcts_contract& c) { return c.softmax.sink != QKCTS_SINK_NONE; }},
     {"QK-BASE-01", [](const qkcts_contract& c) { return c.softmax.base == QKCTS_BASE_TWO; }},
     {"QK-BASE-02", [](const qkcts_contract& c) { return c.softmax.lse_base == QKCTS_BASE_TWO; }},
+    {"QK-VNORM-01", [](const qkcts_contract& c) { return c.v_norm.applied != 0; }, ContractVersion::v1_2},
+    {"QK-PROJ-01", projects, ContractVersion::v1_2},
+    {"QK-PROJ-02", projects, ContractVersion::v1_2},
+    {"QK-PROJ-03",
+     [](const qkcts_contract& c) {
+       return projects(c) && c.projection.q_input.applied != 0 && c.projection.k_input.applied != 0;
+     },
+     ContractVersion::v1_2},
+    {"QK-ROPE-12", [](const qkcts_contract& c) { return rotates(c) && c.rotation.tables == QKCTS_TABLES_PER_HEAD; },
+     ContractVersion::v1_2},
+    {"QK-ROUND-01", rounds, ContractVersion::v1_2},
+    {"QK-ROUND-02", rounds, ContractVersion::v1_2},
 };
 
-const LaterClause* later_clause(std::string_view id) {
+// A later form of an older clause.
+constexpr LaterClause log_ratio = {
+    "QK-QTEMP-01",
+    [](const qkcts_contract& c) { return c.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG_RATIO; },
+    ContractVersion::v1_2};
+
+const LaterClause* later_clause(const Mutant& mutant) {
+  if (mutant.id.find("log_ratio") != std::string_view::npos) return &log_ratio;
   for (const LaterClause& clause : later_clauses)
-    if (clause.id == id) return &clause;
+    if (clause.id == mutant.clause) return &clause;
   return nullptr;
 }
 
 // A clause of ABI 1.0 is looked at without the later ones, which would show by themselves.
 qkcts_contract exposing_contract(const Mutant& mutant, std::mt19937_64& source, const qkcts_shape& shape) {
-  const LaterClause* const later = later_clause(mutant.clause);
+  const LaterClause* const later = later_clause(mutant);
   qkcts_contract terms{};
   do {
-    terms = random_contract(source, shape, later == nullptr ? ContractVersion::v1_0 : ContractVersion::v1_1);
+    terms = random_contract(source, shape, later == nullptr ? ContractVersion::v1_0 : later->since);
   } while (later != nullptr && !later->at_work(terms));
   terms.q_norm.applied = terms.k_norm.applied = 1;
   if (source() % 2 == 0 && later == nullptr) {
@@ -138,6 +169,19 @@ qkcts_contract exposing_contract(const Mutant& mutant, std::mt19937_64& source, 
     terms.score.scale_value = 40;
   }
   return terms;
+}
+
+// Queries far beyond the largest number of e4m3fn, rounded to it after the rotation and nowhere before.
+SampleCase overflowing_case(const SampleCase& drawn, std::mt19937_64& source) {
+  SampleCase sample = drawn;
+  sample.terms = plain_contract();
+  sample.terms.rope = {QKCTS_NORM_THEN_ROPE, QKCTS_HALF_SPLIT, QKCTS_SPAN_FIRST, 0, 100};
+  sample.terms.rounding.q.rope = sample.terms.rounding.k.rope = QKCTS_E4M3FN;
+  sample.terms.rounding.saturate = 1;
+  draw_inputs(sample, source, SampleLayout::contiguous);
+  SampleTensor& q = sample.inputs[sample_q];
+  for (std::size_t i = 0; i < q.count(); ++i) q.set(i, q.get(i) * 1024);
+  return sample;
 }
 
 // A case whose data exposes as many faults at once as one contract can hold.
@@ -150,18 +194,23 @@ SampleCase exposing_case(const Mutant& mutant, std::mt19937_64& source) {
   sample.shape = {2, 4, 2, q_len, k_len, 80, 24};
   if (mutant.id == "gqa_tile_boundary") sample.shape = {1, 48, 2, 3, 5, 8, 8};     // G = 24
   if (mutant.id == "rescale_missing_64") sample.shape = {1, 2, 1, 9, 130, 16, 8};  // more than one block of 64
+  if (mutant.clause == "QK-ROPE-12") sample.shape.kv_heads = sample.shape.q_heads;
   sample.terms = exposing_contract(mutant, source, sample.shape);
+  if (mutant.clause == "QK-ROUND-02") return overflowing_case(sample, source);
   draw_inputs(sample, source, SampleLayout::contiguous);
   return sample;
 }
 
 // Stages that are evaluated before the given one and before its twin of the other side.
 std::vector<qkcts_stage> earlier_stages(const qkcts_contract& terms, qkcts_stage stage) {
+  const std::vector<qkcts_stage> projection = {QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_K_PROJ};
   const std::vector<qkcts_stage> norm = {QKCTS_STAGE_Q_NORM, QKCTS_STAGE_K_NORM};
   const std::vector<qkcts_stage> rope = {QKCTS_STAGE_Q_ROPE, QKCTS_STAGE_K_ROPE};
   const bool rope_first = terms.rope.order == QKCTS_ROPE_THEN_NORM;
-  std::vector<std::vector<qkcts_stage>> order = {rope_first ? rope : norm, rope_first ? norm : rope};
-  for (int i = QKCTS_STAGE_SCORES; i < QKCTS_STAGE_COUNT; ++i) order.push_back({static_cast<qkcts_stage>(i)});
+  std::vector<std::vector<qkcts_stage>> order = {projection, rope_first ? rope : norm, rope_first ? norm : rope};
+  // v goes its own way, and meets the others in the output.
+  if (stage == QKCTS_STAGE_V_NORM || stage == QKCTS_STAGE_OUTPUT) order.push_back({QKCTS_STAGE_V_NORM});
+  for (int i = QKCTS_STAGE_SCORES; i <= QKCTS_STAGE_OUTPUT; ++i) order.push_back({static_cast<qkcts_stage>(i)});
   std::vector<qkcts_stage> earlier;
   for (const auto& step : order) {
     if (std::find(step.begin(), step.end(), stage) != step.end()) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came with ABI 1.1 between the dot product and the mask: QK-HEADS-02, QK-SCALE-03, QK-SCALE-04, QK-QTEMP,
+// What came with ABI 1.1 and 1.2 between the dot product and the mask: QK-HEADS-02, QK-SCALE-03, QK-SCALE-04, QK-QTEMP,
 // QK-ALIBI.
 #include <algorithm>
 #include <cmath>
@@ -70,7 +70,7 @@ struct TemperatureWithoutFloor : scalar::Attention<Real> {
   using Base::Base;
   double query_factor(std::int64_t b, std::int64_t t) const override {
     const qkcts_logits& logits = this->terms_.logits;
-    if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE) return 1;
+    if (logits.query_temperature != QKCTS_QUERY_TEMPERATURE_LOG) return Base::query_factor(b, t);
     const auto position = static_cast<double>(this->position_of(scalar::Side::query, b, t));
     return 1 + logits.query_alpha * std::log1p((position + logits.query_shift) / logits.query_period);
   }
@@ -103,6 +103,32 @@ struct TemperatureByIndex : scalar::Attention<Real> {
 
  private:
   mutable bool by_index_ = false;
+};
+
+// log_ratio by another rule: 1 + alpha ln(rule((p + shift) / period)).
+template <class Real>
+struct RatioFault : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  virtual double rule(double ratio) const = 0;
+  double query_factor(std::int64_t b, std::int64_t t) const override {
+    const qkcts_logits& logits = this->terms_.logits;
+    if (logits.query_temperature != QKCTS_QUERY_TEMPERATURE_LOG_RATIO) return Base::query_factor(b, t);
+    const auto position = static_cast<double>(this->position_of(scalar::Side::query, b, t));
+    return 1 + logits.query_alpha * std::log(rule((position + logits.query_shift) / logits.query_period));
+  }
+};
+
+template <class Real>
+struct RatioWithoutMax : RatioFault<Real> {
+  using RatioFault<Real>::RatioFault;
+  double rule(double ratio) const override { return ratio; }
+};
+
+template <class Real>
+struct RatioFloored : RatioFault<Real> {
+  using RatioFault<Real>::RatioFault;
+  double rule(double ratio) const override { return std::max(std::floor(ratio), 1.0); }
 };
 
 template <class Real>
@@ -200,6 +226,15 @@ constexpr Mutant table[] = {
      nullptr, kernel<TemperatureWithoutFloor>},
     {"query_shift_missing", "QK-QTEMP-02", QKCTS_STAGE_SCORES, "p / period for (p + shift) / period",
      [](qkcts_contract& terms, const qkcts_shape&) { terms.logits.query_shift = 0; }},
+    {"log_ratio_without_max", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "ln(x) for ln(max(x, 1)), x = (p + shift) / period",
+     nullptr, kernel<RatioWithoutMax>},
+    {"log_ratio_floored", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "ln(max(floor(x), 1)) for ln(max(x, 1))", nullptr,
+     kernel<RatioFloored>},
+    {"log_for_log_ratio", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "ln(1 + floor(x)) for ln(max(x, 1))",
+     [](qkcts_contract& terms, const qkcts_shape&) {
+       if (terms.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG_RATIO)
+         terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
+     }},
     {"alibi_ignored", "QK-ALIBI-01", QKCTS_STAGE_CAPPED, "no linear bias",
      [](qkcts_contract& terms, const qkcts_shape&) { terms.logits.alibi = QKCTS_ALIBI_NONE; }},
     {"alibi_slope_of_first_head", "QK-ALIBI-01", QKCTS_STAGE_CAPPED, "every head uses the slope of head 0", nullptr,

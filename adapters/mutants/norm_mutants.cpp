@@ -51,7 +51,7 @@ template <class Real>
 struct NormOfKeysSkipped : scalar::Attention<Real> {
   using scalar::Attention<Real>::Attention;
   void normalise_token(Side side, std::span<Real> token) override {
-    if (side == Side::query) scalar::Attention<Real>::normalise_token(side, token);
+    if (side != Side::key) scalar::Attention<Real>::normalise_token(side, token);
   }
 };
 
@@ -161,9 +161,8 @@ struct StatisticOfShard : scalar::Attention<Real> {
   using Base = scalar::Attention<Real>;
   using Base::Base;
   void normalise_token(Side side, std::span<Real> token) override {
-    const auto which = static_cast<std::size_t>(side);
-    const std::size_t half = token.size() / static_cast<std::size_t>(this->shape_.head_dim) / 2 *
-                             static_cast<std::size_t>(this->shape_.head_dim);
+    const std::size_t half = token.size() / static_cast<std::size_t>(this->width_of(side)) / 2 *
+                             static_cast<std::size_t>(this->width_of(side));
     if (this->norm_of(side).axis != QKCTS_AXIS_FULL_WIDTH || half == 0) return Base::normalise_token(side, token);
     const std::vector<Real> before(token.begin(), token.end());
     const auto local = [&](std::size_t first, std::size_t last) {
@@ -171,8 +170,9 @@ struct StatisticOfShard : scalar::Attention<Real> {
         return this->divisor_of(side, std::span<const Real>(before).subspan(first, last - first), mean);
       };
       std::vector<Real> shard = before;
-      scalar::normalise<Real>(this->norm_of(side), this->gain_[which], this->bias_[which], this->shape_.head_dim,
-                              divisor, shard);
+      const auto unit = [&](Real centred, Real d) { return this->unit_of(side, centred, d); };
+      scalar::normalise<Real>(this->norm_of(side), this->gain_[side], this->bias_[side], this->width_of(side), divisor,
+                              unit, shard);
       std::copy(shard.begin() + static_cast<std::ptrdiff_t>(first), shard.begin() + static_cast<std::ptrdiff_t>(last),
                 token.begin() + static_cast<std::ptrdiff_t>(first));
     };

@@ -23,7 +23,7 @@ struct ClipBeforeMultiplier : scalar::Attention<Real> {
   using Base = scalar::Attention<Real>;
   using Base::Base;
   void transform_token(Side side, std::span<Real> token) override {
-    qkcts_norm_range& range = side == Side::query ? this->terms_.q_range : this->terms_.k_range;
+    qkcts_norm_range& range = this->range_of(side);
     const double multiplier = std::exchange(range.multiplier, 0);
     Base::transform_token(side, token);
     range.multiplier = multiplier;
@@ -52,7 +52,7 @@ struct ClipAboveOnly : scalar::Attention<Real> {
   using Base = scalar::Attention<Real>;
   using Base::Base;
   void transform_token(Side side, std::span<Real> token) override {
-    qkcts_norm_range& range = side == Side::query ? this->terms_.q_range : this->terms_.k_range;
+    qkcts_norm_range& range = this->range_of(side);
     const qkcts_norm_range given = range;
     if (given.clip_before != 0) clip(given.clip_before, token);
     range.clip_before = range.clip_after = 0;

@@ -14,17 +14,17 @@ using scalar::Turn;
 template <class Real>
 struct Skipped : scalar::Attention<Real> {
   using scalar::Attention<Real>::Attention;
-  void rotate_head(const Turn<Real>&, std::span<Real>) const override {}
+  void rotate_head(Side, const Turn<Real>&, std::span<Real>) const override {}
 };
 
 template <class Real>
 struct Backwards : scalar::Attention<Real> {
   using Base = scalar::Attention<Real>;
   using Base::Base;
-  void rotate_head(const Turn<Real>& turn, std::span<Real> head) const override {
+  void rotate_head(Side side, const Turn<Real>& turn, std::span<Real> head) const override {
     Turn<Real> back = turn;
     for (Real& s : back.sine) s = -s;
-    Base::rotate_head(back, head);
+    Base::rotate_head(side, back, head);
   }
 };
 
@@ -33,13 +33,13 @@ template <class Real>
 struct FullSpan : scalar::Attention<Real> {
   using Base = scalar::Attention<Real>;
   using Base::Base;
-  void rotate_head(const Turn<Real>& turn, std::span<Real> head) const override {
+  void rotate_head(Side side, const Turn<Real>& turn, std::span<Real> head) const override {
     Turn<Real> wide = turn;
     for (std::size_t i = turn.sine.size(); i < head.size() / 2; ++i) {
       wide.cosine.push_back(wide.cosine[i - turn.cosine.size()]);
       wide.sine.push_back(wide.sine[i - turn.sine.size()]);
     }
-    Base::rotate_head(wide, head);
+    Base::rotate_head(side, wide, head);
   }
 };
 
@@ -48,13 +48,13 @@ template <class Real>
 struct TableMismatch : scalar::Attention<Real> {
   using Base = scalar::Attention<Real>;
   using Base::Base;
-  void rotate_head(const Turn<Real>& turn, std::span<Real> head) const override {
+  void rotate_head(Side side, const Turn<Real>& turn, std::span<Real> head) const override {
     Turn<Real> other = turn;
     for (std::size_t i = 0; i < turn.sine.size() && this->terms_.rope.pairing == QKCTS_HALF_SPLIT; ++i) {
       other.cosine[i] = turn.cosine[i / 2];
       other.sine[i] = turn.sine[i / 2];
     }
-    Base::rotate_head(other, head);
+    Base::rotate_head(side, other, head);
   }
 };
 
@@ -74,7 +74,8 @@ template <class Real>
 struct PositionIsIndex : scalar::Attention<Real> {
   using scalar::Attention<Real>::Attention;
   std::int64_t position_of(Side, std::int64_t, std::int64_t t) const override {
-    return this->cos_.present() ? std::min(t, this->cos_.extent(0) - 1) : t;
+    const std::size_t axis = this->terms_.rotation.tables == QKCTS_TABLES_PER_HEAD ? 1 : 0;
+    return this->cos_.present() ? std::min(t, this->cos_.extent(axis) - 1) : t;
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clauses of QK-ROPE that came with ABI 1.1: sense, layout, computed angles, scaling, factor.
+// The clauses of QK-ROPE that came with ABI 1.1 and 1.2: sense, layout, computed angles, scaling, factor, tables by
+// head.
 #include <cmath>
 
 #include "adapters/mutants/catalogue.hpp"
@@ -67,13 +68,48 @@ template <class Real>
 struct FactorOnQueriesOnly : scalar::Attention<Real> {
   using Base = scalar::Attention<Real>;
   using Base::Base;
-  Turn<Real> turn_at(Side side, std::int64_t position) const override {
-    Turn<Real> turn = Base::turn_at(side, position);
+  Turn<Real> turn_at(Side side, std::int64_t h, std::int64_t position) const override {
+    Turn<Real> turn = Base::turn_at(side, h, position);
     const double factor = this->terms_.rotation.attention_factor;
     if (side == Side::query || factor == 0) return turn;
     for (Real& c : turn.cosine) c /= static_cast<Real>(factor);
     for (Real& s : turn.sine) s /= static_cast<Real>(factor);
     return turn;
+  }
+};
+
+// Head h of all heads turns by the table of another one.
+template <class Real>
+struct TableFault : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  virtual std::int64_t table(Side side, std::int64_t h) const = 0;
+  Turn<Real> turn_at(Side side, std::int64_t h, std::int64_t position) const override {
+    return Base::turn_at(side, table(side, h), position);
+  }
+};
+
+template <class Real>
+struct TableOfFirstHead : TableFault<Real> {
+  using TableFault<Real>::TableFault;
+  std::int64_t table(Side, std::int64_t) const override { return 0; }
+};
+
+template <class Real>
+struct KeysUseFirstTable : TableFault<Real> {
+  using TableFault<Real>::TableFault;
+  std::int64_t table(Side side, std::int64_t h) const override { return side == Side::key ? 0 : h; }
+};
+
+// The tables are read as [P, Hq, R/2].
+template <class Real>
+struct TablesByPosition : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  Turn<Real> turn_at(Side side, std::int64_t h, std::int64_t position) const override {
+    if (this->terms_.rotation.tables != QKCTS_TABLES_PER_HEAD) return Base::turn_at(side, h, position);
+    const std::int64_t row = position * this->shape_.q_heads + h, rows = this->cos_.extent(1);
+    return Base::turn_at(side, row / rows, row % rows);
   }
 };
 
@@ -158,6 +194,24 @@ constexpr Mutant table[] = {
        if (terms.rotation.attention_factor != 0) compute_as(terms, terms.rotation.scaling);
      },
      kernel<FactorOnQueriesOnly>},
+    {.id = "rope_table_of_first_head",
+     .clause = "QK-ROPE-12",
+     .stage = QKCTS_STAGE_Q_ROPE,
+     .wrong = "every head turns by the table of head 0",
+     .attention = kernel<TableOfFirstHead>,
+     .invisible = "head 0"},
+    {.id = "rope_table_of_first_head_for_k",
+     .clause = "QK-ROPE-12",
+     .stage = QKCTS_STAGE_K_ROPE,
+     .wrong = "every head of k turns by the table of head 0",
+     .attention = kernel<KeysUseFirstTable>,
+     .invisible = "head 0"},
+    {.id = "rope_tables_by_position",
+     .clause = "QK-ROPE-12",
+     .stage = QKCTS_STAGE_Q_ROPE,
+     .wrong = "[Hq, P, R/2] is read as [P, Hq, R/2]",
+     .attention = kernel<TablesByPosition>,
+     .invisible = "one head; position 0 of head 0"},
 };
 
 }  // namespace

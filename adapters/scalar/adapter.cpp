@@ -17,7 +17,8 @@ std::string description() {
   return R"({
   "name": "scalar", "version": "0.1.0", "build": ")" __VERSION__ R"(, -ffp-contract=off", "device": "cpu",
   "formats": ["binary64", "binary32", "binary16", "bfloat16"],
-  "stages": ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"],
+  "stages": )" +
+         std::string(qkcts::scalar::stages) + R"(,
   "profile": {"binary64": "f64", "binary32": "f32", "binary16": "f16_f32acc", "bfloat16": "bf16_f32acc"},
   "supports": )" +
          std::string(qkcts::scalar::supports) + R"(, "limits": {},

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens once per call or per token: the inputs that the contract needs, norm and rotation of q and k.
+// What happens once per call: the inputs that the contract needs, the scale, and the walk over the rows.
 #include "adapters/scalar/attention.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "adapters/scalar/angles.hpp"
+#include "adapters/scalar/rounding.hpp"
 
 namespace qkcts::scalar {
 
@@ -17,17 +18,9 @@ TensorView needed(const qkcts_tensor* tensor, const char* what) {
 }
 
 template <class Real>
-NormParameter<Real> parameter(std::uint32_t axes, const qkcts_tensor* tensor, const char* what) {
-  if (axes == QKCTS_AXES_NONE) return {};
+NormParameter<Real> parameter(std::uint32_t applied, std::uint32_t axes, const qkcts_tensor* tensor, const char* what) {
+  if (applied == 0 || axes == QKCTS_AXES_NONE) return {};
   return {axes, needed(tensor, what).template load_all<Real>()};
-}
-
-// QK-CLIP; a bound of 0 says that there is none. A NaN stays one.
-template <class Real>
-void clamp(double bound, std::span<Real> token) {
-  if (bound == 0) return;
-  const Real c = static_cast<Real>(bound);
-  for (Real& x : token) x = std::min(std::max(x, -c), c);
 }
 
 }  // namespace
@@ -36,11 +29,8 @@ template <class Real>
 Attention<Real>::Attention(const qkcts_contract& terms, const qkcts_shape& shape, const qkcts_inputs& inputs,
                            const qkcts_outputs& outputs)
     : terms_(terms), shape_(shape) {
-  vectors_in_[0] = needed(inputs.q, "q is missing");
-  vectors_in_[1] = needed(inputs.k, "k is missing");
-  values_in_ = needed(inputs.v, "v is missing");
-  bind_norm(Side::query, inputs.q_gain, inputs.q_bias);
-  bind_norm(Side::key, inputs.k_gain, inputs.k_bias);
+  bind_vectors(inputs);
+  if (terms.projection.form != QKCTS_PROJECTION_NONE) bind_projection(inputs);
   bind_positions(inputs);
   bind_mask(inputs);
   if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) learned_scale_ = needed(inputs.scale, "scale is missing");
@@ -53,14 +43,47 @@ Attention<Real>::Attention(const qkcts_contract& terms, const qkcts_shape& shape
   choose_scale();
 }
 
+// Inputs that came with a clause are given only beside it, so an old host's shorter list is never read too far.
 template <class Real>
-void Attention<Real>::bind_norm(Side side, const qkcts_tensor* gain, const qkcts_tensor* bias) {
-  const qkcts_norm& norm = norm_of(side);
-  if (norm.applied == 0) return;
-  const bool query_side = side == Side::query;
-  const auto which = static_cast<std::size_t>(side);
-  gain_[which] = parameter<Real>(norm.gain_axes, gain, query_side ? "q_gain is missing" : "k_gain is missing");
-  bias_[which] = parameter<Real>(norm.bias_axes, bias, query_side ? "q_bias is missing" : "k_bias is missing");
+void Attention<Real>::bind_vectors(const qkcts_inputs& inputs) {
+  if (terms_.projection.form == QKCTS_PROJECTION_NONE) {
+    vectors_in_[Side::query] = needed(inputs.q, "q is missing");
+    vectors_in_[Side::key] = needed(inputs.k, "k is missing");
+  }
+  vectors_in_[Side::value] = needed(inputs.v, "v is missing");
+  const auto bind_norm = [&](Side side, const qkcts_tensor* gain, const char* no_gain, const qkcts_tensor* bias,
+                             const char* no_bias) {
+    const qkcts_norm& norm = norm_of(side);
+    gain_[side] = parameter<Real>(norm.applied, norm.gain_axes, gain, no_gain);
+    bias_[side] = parameter<Real>(norm.applied, norm.bias_axes, bias, no_bias);
+  };
+  bind_norm(Side::query, inputs.q_gain, "q_gain is missing", inputs.q_bias, "q_bias is missing");
+  bind_norm(Side::key, inputs.k_gain, "k_gain is missing", inputs.k_bias, "k_bias is missing");
+  if (terms_.v_norm.applied != 0)
+    bind_norm(Side::value, inputs.v_gain, "v_gain is missing", inputs.v_bias, "v_bias is missing");
+}
+
+template <class Real>
+void Attention<Real>::bind_projection(const qkcts_inputs& inputs) {
+  const qkcts_projection& terms = terms_.projection;
+  const auto all = [](const qkcts_tensor* tensor, const char* what) {
+    return needed(tensor, what).template load_all<Real>();
+  };
+  Projection<Real>& q = projection_[Side::query];
+  q.x = needed(inputs.q_x, "q_x is missing");
+  q.weight = all(inputs.q_weight, "q_weight is missing");
+  if (terms.bias != 0) q.bias = all(inputs.q_weight_bias, "q_weight_bias is missing");
+  const qkcts_norm& q_norm = terms.q_input;
+  q.norm_gain = parameter<Real>(q_norm.applied, q_norm.gain_axes, inputs.q_x_gain, "q_x_gain is missing");
+  q.norm_bias = parameter<Real>(q_norm.applied, q_norm.bias_axes, inputs.q_x_bias, "q_x_bias is missing");
+
+  Projection<Real>& k = projection_[Side::key];
+  k.x = needed(inputs.k_x, "k_x is missing");
+  k.weight = all(inputs.k_weight, "k_weight is missing");
+  if (terms.bias != 0) k.bias = all(inputs.k_weight_bias, "k_weight_bias is missing");
+  const qkcts_norm& k_norm = terms.k_input;
+  k.norm_gain = parameter<Real>(k_norm.applied, k_norm.gain_axes, inputs.k_x_gain, "k_x_gain is missing");
+  k.norm_bias = parameter<Real>(k_norm.applied, k_norm.bias_axes, inputs.k_x_bias, "k_x_bias is missing");
 }
 
 template <class Real>
@@ -108,9 +131,7 @@ void Attention<Real>::choose_scale() {
 
 template <class Real>
 void Attention<Real>::run() {
-  prepare_vectors(Side::query);
-  prepare_vectors(Side::key);
-  prepare_values();
+  for (const Side side : {Side::query, Side::key, Side::value}) prepare_vectors(side);
   QueryRow<Real> row;
   const auto keys = static_cast<std::size_t>(shape_.k_len);
   for (row.b = 0; row.b < shape_.batch; ++row.b) {
@@ -131,120 +152,55 @@ void Attention<Real>::run() {
 }
 
 template <class Real>
-void Attention<Real>::prepare_vectors(Side side) {
-  const auto which = static_cast<std::size_t>(side);
-  const bool query_side = side == Side::query;
-  const std::int64_t heads = query_side ? shape_.q_heads : shape_.kv_heads;
-  const std::int64_t length = query_side ? shape_.q_len : shape_.k_len;
-  const std::int64_t dim = shape_.head_dim;
-  const qkcts_stage norm_stage = query_side ? QKCTS_STAGE_Q_NORM : QKCTS_STAGE_K_NORM;
-  const qkcts_stage rope_stage = query_side ? QKCTS_STAGE_Q_ROPE : QKCTS_STAGE_K_ROPE;
-
-  vectors_[which].resize(static_cast<std::size_t>(shape_.batch * heads * length * dim));
-  std::vector<Real> token(static_cast<std::size_t>(heads * dim));
-  const auto apply_norm = [&](std::int64_t b, std::int64_t t) {
-    transform_token(side, token);
-    if (observed(norm_stage)) store_token(norm_stage, b, t, token);
-  };
-  const auto apply_rope = [&](std::int64_t b, std::int64_t t) {
-    const Turn<Real> turn = turn_at(side, position_of(side, b, t));
-    for (std::int64_t h = 0; h < heads; ++h) rotate_head(turn, std::span(token).subspan(h * dim, dim));
-    if (observed(rope_stage)) store_token(rope_stage, b, t, token);
-  };
-  for (std::int64_t b = 0; b < shape_.batch; ++b) {
-    for (std::int64_t t = 0; t < length; ++t) {
-      for (std::int64_t h = 0; h < heads; ++h)
-        for (std::int64_t d = 0; d < dim; ++d) token[h * dim + d] = vectors_in_[which].template load<Real>(b, h, t, d);
-      if (terms_.rope.order == QKCTS_ROPE_THEN_NORM) apply_rope(b, t);
-      apply_norm(b, t);
-      if (terms_.rope.order == QKCTS_NORM_THEN_ROPE) apply_rope(b, t);
-      for (std::int64_t h = 0; h < heads; ++h)
-        std::copy_n(token.begin() + h * dim, dim, vectors_[which].begin() + ((b * heads + h) * length + t) * dim);
-    }
-  }
+Real Attention<Real>::rounded_to(std::uint32_t format, Real x) const {
+  const Overflow overflow = terms_.rounding.saturate != 0 ? Overflow::saturates : Overflow::to_infinity;
+  return static_cast<Real>(nearest(format, overflow, static_cast<double>(x)));
 }
 
 template <class Real>
-void Attention<Real>::prepare_values() {
-  values_.clear();
-  for (std::int64_t b = 0; b < shape_.batch; ++b)
-    for (std::int64_t h = 0; h < shape_.kv_heads; ++h)
-      for (std::int64_t t = 0; t < shape_.k_len; ++t)
-        for (std::int64_t d = 0; d < shape_.v_head_dim; ++d)
-          values_.push_back(values_in_.template load<Real>(b, h, t, d));
+const qkcts_norm& Attention<Real>::norm_of(Side side) const {
+  return side == Side::query ? terms_.q_norm : side == Side::key ? terms_.k_norm : terms_.v_norm;
 }
 
 template <class Real>
-void Attention<Real>::transform_token(Side side, std::span<Real> token) {
-  const qkcts_norm_range& range = range_of(side);
-  clamp(range.clip_before, token);
-  if (norm_of(side).applied != 0) normalise_token(side, token);
-  if (range.multiplier != 0) {
-    for (Real& x : token) x *= static_cast<Real>(range.multiplier);
-  }
-  clamp(range.clip_after, token);
+const qkcts_norm& Attention<Real>::input_norm_of(Side side) const {
+  return side == Side::query ? terms_.projection.q_input : terms_.projection.k_input;
 }
 
 template <class Real>
-void Attention<Real>::normalise_token(Side side, std::span<Real> token) {
-  const auto which = static_cast<std::size_t>(side);
-  const auto divisor = [&](std::span<const Real> group, Real mean) { return divisor_of(side, group, mean); };
-  normalise<Real>(norm_of(side), gain_[which], bias_[which], shape_.head_dim, divisor, token);
+const qkcts_norm_range& Attention<Real>::range_of(Side side) const {
+  return side == Side::query ? terms_.q_range : side == Side::key ? terms_.k_range : terms_.v_range;
 }
 
 template <class Real>
-Real Attention<Real>::divisor_of(Side side, std::span<const Real> group, Real mean) const {
-  return contract_divisor(norm_of(side), group, mean);
+qkcts_norm_range& Attention<Real>::range_of(Side side) {
+  return side == Side::query ? terms_.q_range : side == Side::key ? terms_.k_range : terms_.v_range;
 }
 
 template <class Real>
-std::int64_t Attention<Real>::position_of(Side side, std::int64_t b, std::int64_t t) const {
-  return position_[static_cast<std::size_t>(side)].template load<std::int64_t>(b, t);
+const qkcts_vector_rounding& Attention<Real>::points_of(Side side) const {
+  return side == Side::query ? terms_.rounding.q : side == Side::key ? terms_.rounding.k : terms_.rounding.v;
 }
 
 template <class Real>
-Turn<Real> Attention<Real>::turn_at(Side /*side*/, std::int64_t position) const {
-  // Tables hold the factor of QK-ROPE-11 already.
-  const double factor = terms_.rotation.attention_factor == 0 ? 1 : terms_.rotation.attention_factor;
-  const bool computed = terms_.rotation.angles == QKCTS_ANGLES_COMPUTED;
-  Turn<Real> turn;
-  for (std::int64_t i = 0; i < rotated_lanes(terms_.rope, shape_.head_dim) / 2; ++i) {
-    const double angle = computed ? static_cast<double>(position) * frequencies_[i] : 0;
-    turn.cosine.push_back(computed ? static_cast<Real>(factor * std::cos(angle)) : cos_.load<Real>(position, i));
-    turn.sine.push_back(computed ? static_cast<Real>(factor * std::sin(angle)) : sin_.load<Real>(position, i));
-  }
-  return turn;
-}
-
-template <class Real>
-void Attention<Real>::rotate_head(const Turn<Real>& turn, std::span<Real> head) const {
-  rotate(terms_.rope, terms_.rotation, turn, head);
-}
-
-template <class Real>
-void Attention<Real>::store_token(qkcts_stage stage, std::int64_t b, std::int64_t t, std::span<const Real> token) {
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    const auto place = static_cast<std::int64_t>(i);
-    stages_[stage].store(token[i], b, place / shape_.head_dim, t, place % shape_.head_dim);
-  }
+std::span<const Real> Attention<Real>::vector(Side side, std::int64_t b, std::int64_t h, std::int64_t t) const {
+  const std::int64_t row = (b * heads_of(side) + h) * length_of(side) + t;
+  return std::span<const Real>(vectors_[side]).subspan(row * width_of(side), width_of(side));
 }
 
 template <class Real>
 std::span<const Real> Attention<Real>::query(std::int64_t b, std::int64_t h, std::int64_t t) const {
-  const std::int64_t row = (b * shape_.q_heads + h) * shape_.q_len + t;
-  return std::span<const Real>(vectors_[0]).subspan(row * shape_.head_dim, shape_.head_dim);
+  return vector(Side::query, b, h, t);
 }
 
 template <class Real>
 std::span<const Real> Attention<Real>::key(std::int64_t b, std::int64_t kv, std::int64_t t) const {
-  const std::int64_t row = (b * shape_.kv_heads + kv) * shape_.k_len + t;
-  return std::span<const Real>(vectors_[1]).subspan(row * shape_.head_dim, shape_.head_dim);
+  return vector(Side::key, b, kv, t);
 }
 
 template <class Real>
 std::span<const Real> Attention<Real>::value(std::int64_t b, std::int64_t kv, std::int64_t t) const {
-  const std::int64_t row = (b * shape_.kv_heads + kv) * shape_.k_len + t;
-  return std::span<const Real>(values_).subspan(row * shape_.v_head_dim, shape_.v_head_dim);
+  return vector(Side::value, b, kv, t);
 }
 
 template class Attention<float>;

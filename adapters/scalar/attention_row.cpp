@@ -40,6 +40,10 @@ template <class Real>
 double Attention<Real>::query_factor(std::int64_t b, std::int64_t t) const {
   const qkcts_logits& logits = terms_.logits;
   if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE) return 1;
+  if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG_RATIO) {
+    const double steps = static_cast<double>(position_of(Side::query, b, t)) + logits.query_shift;
+    return 1 + logits.query_alpha * std::log(std::max(steps / logits.query_period, 1.0));
+  }
   // Whole numbers: the quotient of integers is not rounded up to the next one.
   const auto period = static_cast<std::int64_t>(logits.query_period);
   const std::int64_t shifted = position_of(Side::query, b, t) + static_cast<std::int64_t>(logits.query_shift);
@@ -87,10 +91,17 @@ void Attention<Real>::score_row(QueryRow<Real>& row) {
   // Hidden keys take no part in the result; their scores are formed only for somebody who looks at them.
   const bool all = observed(QKCTS_STAGE_SCORES) || observed(QKCTS_STAGE_CAPPED);
   row.scores.assign(row.visible.size(), 0);
-  const Real factor = tau(row);
-  const std::span<const Real> q = query(row.b, row.h, row.t);
+  Real factor = tau(row);
+  const qkcts_rounding& points = terms_.rounding;
+  const std::span<const Real> plain = query(row.b, row.h, row.t);
+  std::vector<Real> q(plain.begin(), plain.end());
+  if (points.scaled_q != 0) {
+    for (Real& x : q) x = rounded(points.scaled_q, x * factor);
+    factor = 1;
+  }
   for (std::int64_t k = 0; k < shape_.k_len; ++k)
-    if (all || row.visible[k] != 0) row.scores[k] = factor * dot(q, key(row.b, kv_head(row.h), k));
+    if (all || row.visible[k] != 0)
+      row.scores[k] = rounded(points.scores, factor * dot<Real>(q, key(row.b, kv_head(row.h), k)));
 }
 
 template <class Real>
@@ -126,6 +137,7 @@ void Attention<Real>::cap_row(QueryRow<Real>& row) {
     if (cap > 0) s = cap * std::tanh(s / cap);
     if (terms_.score.bias_order == QKCTS_BIAS_AFTER_SOFTCAP) s += bias_of(row, k);
     if (terms_.logits.alibi != QKCTS_ALIBI_NONE) s += alibi_of(row, k);
+    s = rounded(terms_.rounding.capped, s);
   }
 }
 
@@ -150,7 +162,8 @@ template <class Real>
 void Attention<Real>::empty_softmax(QueryRow<Real>& row) const {
   const auto keys = static_cast<Real>(row.visible.size());
   row.lse = -infinity<Real>;
-  if (terms_.mask.empty_row == QKCTS_EMPTY_UNIFORM) row.probs.assign(row.visible.size(), Real{1} / keys);
+  if (terms_.mask.empty_row == QKCTS_EMPTY_UNIFORM)
+    row.probs.assign(row.visible.size(), rounded(terms_.rounding.probs, Real{1} / keys));
   if (terms_.mask.empty_row != QKCTS_EMPTY_NAN) return;
   row.lse = std::numeric_limits<Real>::quiet_NaN();
   row.probs.assign(row.visible.size(), row.lse);
@@ -170,7 +183,7 @@ void Attention<Real>::softmax_row(QueryRow<Real>& row) {
     row.probs[k] = power(row.masked[k] - largest);
     sum += row.probs[k];
   }
-  for (Real& p : row.probs) p /= sum;
+  for (Real& p : row.probs) p = rounded(terms_.rounding.probs, p / sum);
   row.lse = largest + logarithm(sum);
 }
 
@@ -185,9 +198,10 @@ void Attention<Real>::output_row(QueryRow<Real>& row) {
     for (std::size_t d = 0; d < v.size(); ++d) row.output[d] += row.probs[k] * v[d];
   }
   if (row.empty && std::isnan(row.lse)) row.output.assign(row.output.size(), row.lse);
-  if (terms_.softmax.sink != QKCTS_SINK_POST_SCALE || row.empty) return;
   // Defined in base e only, so that lse is the natural logarithm whatever the stage returns.
-  for (Real& o : row.output) o /= 1 + std::exp(sink_of(row) - row.lse);
+  if (terms_.softmax.sink == QKCTS_SINK_POST_SCALE && !row.empty)
+    for (Real& o : row.output) o /= 1 + std::exp(sink_of(row) - row.lse);
+  for (Real& o : row.output) o = rounded(terms_.rounding.output, o);
 }
 
 template <class Real>

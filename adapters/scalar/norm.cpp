@@ -40,7 +40,7 @@ Real contract_divisor(const qkcts_norm& norm, std::span<const Real> group, Real 
 
 template <class Real>
 void normalise(const qkcts_norm& norm, const NormParameter<Real>& gain, const NormParameter<Real>& bias,
-               std::int64_t head_dim, const Divisor<Real>& divisor, std::span<Real> token) {
+               std::int64_t head_dim, const Divisor<Real>& divisor, const Unit<Real>& unit, std::span<Real> token) {
   const std::size_t width = norm.axis == QKCTS_AXIS_FULL_WIDTH ? token.size() : static_cast<std::size_t>(head_dim);
   for (std::size_t first = 0; first < token.size(); first += width) {
     const std::span<Real> group = token.subspan(first, width);
@@ -54,7 +54,7 @@ void normalise(const qkcts_norm& norm, const NormParameter<Real>& gain, const No
       const auto position = static_cast<std::int64_t>(first + i);
       const std::int64_t head = position / head_dim;
       const std::int64_t lane = position % head_dim;
-      Real y = (group[i] - mean) / d;
+      Real y = unit(group[i] - mean, d);
       if (norm.gain == QKCTS_GAIN_W) y *= gain.at(head, lane, head_dim);
       if (norm.gain == QKCTS_GAIN_ONE_PLUS_W) y *= Real{1} + gain.at(head, lane, head_dim);
       if (norm.bias_axes != QKCTS_AXES_NONE) y += bias.at(head, lane, head_dim);
@@ -70,8 +70,8 @@ template double root(std::uint32_t, double, double);
 template float contract_divisor(const qkcts_norm&, std::span<const float>, float);
 template double contract_divisor(const qkcts_norm&, std::span<const double>, double);
 template void normalise(const qkcts_norm&, const NormParameter<float>&, const NormParameter<float>&, std::int64_t,
-                        const Divisor<float>&, std::span<float>);
+                        const Divisor<float>&, const Unit<float>&, std::span<float>);
 template void normalise(const qkcts_norm&, const NormParameter<double>&, const NormParameter<double>&, std::int64_t,
-                        const Divisor<double>&, std::span<double>);
+                        const Divisor<double>&, const Unit<double>&, std::span<double>);
 
 }  // namespace qkcts::scalar

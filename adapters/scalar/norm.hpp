@@ -46,9 +46,18 @@ using Divisor = std::function<Real(std::span<const Real> group, Real mean)>;
 template <class Real>
 Real contract_divisor(const qkcts_norm& norm, std::span<const Real> group, Real mean);
 
+// The normalised entry before the gain, from the centred one and d: c / d, or as QK-ROUND has it.
+template <class Real>
+using Unit = std::function<Real(Real centred, Real d)>;
+
+template <class Real>
+Real quotient(Real centred, Real d) {
+  return centred / d;
+}
+
 // Normalises all heads of one token in place; `token` is [heads, head_dim].
 template <class Real>
 void normalise(const qkcts_norm& norm, const NormParameter<Real>& gain, const NormParameter<Real>& bias,
-               std::int64_t head_dim, const Divisor<Real>& divisor, std::span<Real> token);
+               std::int64_t head_dim, const Divisor<Real>& divisor, const Unit<Real>& unit, std::span<Real> token);
 
 }  // namespace qkcts::scalar

@@ -8,7 +8,8 @@ std::int64_t rotated_lanes(const qkcts_rope& rope, std::int64_t head_dim) {
 }
 
 template <class Real>
-void rotate(const qkcts_rope& rope, const qkcts_rotation& rotation, const Turn<Real>& turn, std::span<Real> head) {
+void rotate(const qkcts_rope& rope, const qkcts_rotation& rotation, const Turn<Real>& turn,
+            const TurnRounding<Real>& rounded, std::span<Real> head) {
   const std::size_t pairs = turn.cosine.size();
   const std::span<Real> lanes = head.subspan(rope.span == QKCTS_SPAN_LAST ? head.size() - 2 * pairs : 0, 2 * pairs);
   const std::vector<Real> before(lanes.begin(), lanes.end());
@@ -19,12 +20,14 @@ void rotate(const qkcts_rope& rope, const qkcts_rotation& rotation, const Turn<R
     const Real b = before[interleaved ? 2 * i + 1 : i + pairs];
     const Real cosine = turn.cosine[i];
     const Real sine = rotation.sense == QKCTS_SENSE_NEGATIVE ? -turn.sine[i] : turn.sine[i];
-    lanes[kept ? 2 * i : i] = a * cosine - b * sine;
-    lanes[kept ? 2 * i + 1 : i + pairs] = b * cosine + a * sine;
+    lanes[kept ? 2 * i : i] = rounded.sum(rounded.product(a * cosine) - rounded.product(b * sine));
+    lanes[kept ? 2 * i + 1 : i + pairs] = rounded.sum(rounded.product(b * cosine) + rounded.product(a * sine));
   }
 }
 
-template void rotate(const qkcts_rope&, const qkcts_rotation&, const Turn<float>&, std::span<float>);
-template void rotate(const qkcts_rope&, const qkcts_rotation&, const Turn<double>&, std::span<double>);
+template void rotate(const qkcts_rope&, const qkcts_rotation&, const Turn<float>&, const TurnRounding<float>&,
+                     std::span<float>);
+template void rotate(const qkcts_rope&, const qkcts_rotation&, const Turn<double>&, const TurnRounding<double>&,
+                     std::span<double>);
 
 }  // namespace qkcts::scalar

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,8 +20,15 @@ struct Turn {
   std::vector<Real> cosine, sine;
 };
 
+// What QK-ROUND makes of a product and of a sum of two.
+template <class Real>
+struct TurnRounding {
+  std::function<Real(Real)> product, sum;
+};
+
 // Rotates one head in place.
 template <class Real>
-void rotate(const qkcts_rope& rope, const qkcts_rotation& rotation, const Turn<Real>& turn, std::span<Real> head);
+void rotate(const qkcts_rope& rope, const qkcts_rotation& rotation, const Turn<Real>& turn,
+            const TurnRounding<Real>& rounded, std::span<Real> head);
 
 }  // namespace qkcts::scalar
