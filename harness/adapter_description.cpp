@@ -45,7 +45,8 @@ std::vector<std::string> possible_values(const std::string& path) {
     for (const std::string_view text : texts) values.push_back(fmt::format("\"{}\"", text));
     return values;
   };
-  if (path == "q_norm.kind" || path == "k_norm.kind") {
+  const std::span<const NormSection> norms = norm_sections();
+  if (std::any_of(norms.begin(), norms.end(), [&](const NormSection& norm) { return norm.path() == path; })) {
     std::vector<std::string> values = quoted(norm_kind_texts());
     if (std::find(values.begin(), values.end(), "\"none\"") == values.end()) values.emplace_back("\"none\"");
     return values;

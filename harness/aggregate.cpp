@@ -42,12 +42,16 @@ void add(StageAggregate& sum, const CaseResult& result, const StageResult& stage
   sum.limits_exceeded += j.limit->violations > 0 ? 1 : 0;
 }
 
+std::ptrdiff_t place_in_evaluation(qkcts_stage stage) {
+  return std::find(all_stages.begin(), all_stages.end(), stage) - all_stages.begin();
+}
+
 std::vector<StageAggregate> fold(const RunRecord& record, const std::function<std::string(const CaseResult&)>& name) {
-  std::map<std::pair<std::string, int>, StageAggregate> folded;
+  std::map<std::pair<std::string, std::ptrdiff_t>, StageAggregate> folded;
   for (const CaseResult& result : record.cases) {
     const std::string contract = name(result);
     for (const StageResult& stage : result.stages) {
-      StageAggregate& sum = folded[{contract, stage.stage}];
+      StageAggregate& sum = folded[{contract, place_in_evaluation(stage.stage)}];
       sum.contract = contract;
       sum.stage = stage.stage;
       add(sum, result, stage);

@@ -169,19 +169,27 @@ TEST(CaseRun, ClauseThatIsClaimedAndNotImplementedFails) {
 
 // It would crash if it were asked: a later clause is not sent to an adapter that does not name it.
 TEST(CaseRun, ClauseThatIsNotClaimedIsNeverSent) {
-  for (const char* library : {"lying", "lying_1_0"}) {
+  GoldenCase rounded = plain_golden_case();
+  rounded.input.contract.terms.rounding.output = QKCTS_BFLOAT16;
+  for (const char* library : {"lying", "lying_1_0", "lying_1_1"}) {
     Adapter adapter("segfault", library);
-    const CaseResult result = run_case(*adapter.runner, adapter.description, with_lse_in_base_two(), {});
+    CaseResult result = run_case(*adapter.runner, adapter.description, with_lse_in_base_two(), {});
     EXPECT_EQ(result.verdict, Verdict::unsupported);
     EXPECT_EQ(result.detail, "softmax.lse_base = \"two\" (not declared in /supports)");
+    EXPECT_EQ(result.calls, 0);
+    result = run_case(*adapter.runner, adapter.description, rounded, {});
+    EXPECT_EQ(result.verdict, Verdict::unsupported);
+    EXPECT_EQ(result.detail, "rounding.output = \"bfloat16\" (not declared in /supports)");
     EXPECT_EQ(result.calls, 0);
   }
 }
 
-TEST(CaseRun, AdapterBuiltForVersionOneZeroStillPasses) {
-  const CaseResult result = misdeed_of("none", "lying_1_0");
-  EXPECT_EQ(result.verdict, Verdict::pass) << result.detail;
-  EXPECT_EQ(misdeed_of("descriptor", "lying_1_0").verdict, Verdict::error_input_modified);
+TEST(CaseRun, AdapterBuiltForAnEarlierVersionStillPasses) {
+  for (const char* library : {"lying_1_0", "lying_1_1"}) {
+    const CaseResult result = misdeed_of("none", library);
+    EXPECT_EQ(result.verdict, Verdict::pass) << library << ": " << result.detail;
+    EXPECT_EQ(misdeed_of("descriptor", library).verdict, Verdict::error_input_modified);
+  }
 }
 
 TEST(CaseRun, StagesNotDeclaredOrNotAskedForAreNoPass) {

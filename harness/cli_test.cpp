@@ -112,6 +112,29 @@ TEST_F(Cli, MalformedValuesAreTwo) {
   }
 }
 
+// Stages and rounding points of ABI 1.2, from the inputs to the explanation of an element.
+TEST_F(Cli, AProjectionIsGeneratedRunAndExplained) {
+  const std::string file = path("projection.h5");
+  const Finished made =
+      qkcts("generate --contract clause_round_projection --family halfway --shape 1,2,1,3,4,8,6 -o " + file);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find(": 1 case, "), std::string::npos) << made.out;
+  const Finished run = qkcts("run scalar " + file);
+  EXPECT_EQ(run.code, 0) << run.out << run.err;
+  const std::size_t projected = run.out.find(" q_proj "), normed = run.out.find(" q_norm ");
+  EXPECT_LT(projected, normed) << run.out;
+  EXPECT_EQ(qkcts("run scalar " + file + " --stages q_proj,k_proj").code, 0);
+  const Finished unknown = qkcts("run scalar " + file + " --stages q_project");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("q_proj, k_proj, q_norm, k_norm, v_norm, q_rope"), std::string::npos) << unknown.err;
+  const Finished explained = qkcts("explain " + file + " halfway q_proj 0,0,0,0");
+  EXPECT_EQ(explained.code, 0) << explained.out << explained.err;
+  EXPECT_NE(explained.out.find("clause QK-PROJ"), std::string::npos) << explained.out;
+  EXPECT_NE(explained.out.find(", rounded to bfloat16 by the contract\n"), std::string::npos) << explained.out;
+  const Finished plain = qkcts("explain " + file + " halfway output 0,0,0,0");
+  EXPECT_EQ(plain.out.find("by the contract"), std::string::npos) << plain.out;
+}
+
 // A case says which wrong contracts it would catch: the place of epsilon near its root, nothing at the contract itself.
 TEST_F(Cli, ACaseShowsItsSeparations) {
   const Finished shown = qkcts(fmt::format("inspect {} qwen3_rmsnorm/eps_edge/bfloat16 --separation", corpus));
@@ -187,6 +210,27 @@ TEST_F(Cli, ProfileThatDoesNotExistIsSaidBeforeAnythingRuns) {
     EXPECT_NE(asked.err.find("f32_ftz"), std::string::npos) << asked.err;
     EXPECT_EQ(asked.err.find(", f64"), std::string::npos) << asked.err;  // of another format
   }
+}
+
+// A profile of the user's own: generated, run, explained; one that grants less than the kernel needs makes it fail.
+TEST_F(Cli, ProfileOfOnesOwnJudges) {
+  Json mine = parse_json(read_text_file(QKCTS_SOURCE_DIR "/conformance/profiles/f32.json"), "f32.json");
+  mine["name"] = "mine";
+  write("mine.json", mine.dump());
+  mine["name"] = "in_binary64";
+  mine["parameters"]["accumulator"]["value"] = "binary64";
+  write("in_binary64.json", mine.dump());
+  const std::string own = path("own.h5");
+  const Finished made = qkcts("generate --contract plain_sdpa --shape 1,2,1,3,64,64,64 --profile " + path("mine.json") +
+                              " --profile " + path("in_binary64.json") + " -o " + own);
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Finished passes = qkcts("run scalar " + own + " --profile mine -o " + path("own"));
+  EXPECT_EQ(passes.code, 0) << passes.out << passes.err;
+  EXPECT_NE(read_text_file(path("own/run.json")).find("\"mine\""), std::string::npos);
+  EXPECT_EQ(qkcts("run scalar " + own).code, 0);
+  EXPECT_EQ(qkcts("run scalar " + own + " --profile in_binary64").code, 1);
+  EXPECT_EQ(qkcts("explain " + own + " plain_sdpa output 0,0,0,0 --profile in_binary64").code, 0);
+  EXPECT_EQ(qkcts("verify " + own + " --all").code, 0);
 }
 
 TEST_F(Cli, NothingRunIsFive) {

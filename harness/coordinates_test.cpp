@@ -14,6 +14,8 @@ TEST(Coordinates, TextNamesTheAxes) {
   EXPECT_EQ(coordinate_text(QKCTS_STAGE_Q_NORM, shape, {5 * 6 + 4, 3}), "b1 h0 t4 c3");
   EXPECT_EQ(coordinate_text(QKCTS_STAGE_SCORES, shape, {0, 6}), "b0 h0 t0 k6");
   EXPECT_EQ(coordinate_text(QKCTS_STAGE_LSE, shape, {59, 0}), "b1 h5 t4");
+  EXPECT_EQ(coordinate_text(QKCTS_STAGE_K_PROJ, shape, {7 * 3 + 2, 7}), "b1 h0 t2 c7");
+  EXPECT_EQ(coordinate_text(QKCTS_STAGE_V_NORM, shape, {7 * 5 + 6, 3}), "b1 h2 t6 c3");
 }
 
 TEST(Coordinates, TextReadsBackForEveryElement) {

@@ -172,8 +172,8 @@ void find_unwritten(StageJudgement& result, std::span<const std::byte> got, std:
 }
 
 std::string_view clause_of(qkcts_stage stage, ElementRule rule, const RowContext& context) {
-  const bool keys = stage == QKCTS_STAGE_K_NORM || stage == QKCTS_STAGE_K_ROPE;
-  if (rule == ElementRule::hidden) return keys ? "QK-HIDDEN-01" : "QK-MASK-06";
+  const bool scores = stage == QKCTS_STAGE_SCORES || stage == QKCTS_STAGE_CAPPED || stage == QKCTS_STAGE_MASKED;
+  if (rule == ElementRule::hidden) return scores ? "QK-MASK-06" : "QK-HIDDEN-01";
   if (rule != ElementRule::exact_clause) return stage_clause(stage);
   if (stage == QKCTS_STAGE_PROBS && context.has_visible) return "QK-MASK-06";
   return context.softmax.sink == QKCTS_SINK_COLUMN ? "QK-SINK-01" : "QK-EMPTY-01";
@@ -197,6 +197,10 @@ std::uint64_t poison_pattern(Format format) {
       return 0x7D2Bu;
     case Format::bfloat16:
       return 0x7FA5u;
+    case Format::e4m3fn:
+      return 0x7Fu;
+    case Format::e5m2:
+      return 0x7Du;
   }
   return 0;
 }

@@ -47,6 +47,34 @@ TEST(Judgement, LowPartOfTheExactValueDecides) {
   EXPECT_EQ(at(129).verdict, Verdict::fail);
 }
 
+// Where the contract rounds a stage itself, Delta may be 0: the number of the point and no other.
+TEST(Judgement, ADeltaOfZeroAllowsOneNumber) {
+  for (const qkcts_stage stage : {probs, QKCTS_STAGE_V_NORM, QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_SCORES}) {
+    const HandmadeElement due = {0.0078125, 0.0f, ElementRule::budget_exact};
+    EXPECT_EQ(judge({due}, {0.0078125}, stage).verdict, Verdict::pass) << stage_name(stage);
+    EXPECT_EQ(judge({due}, {0.0078125}, stage).max_ratio, 0) << stage_name(stage);
+    const StageJudgement beside = judge({due}, {0.0078125 + 0x1p-30}, stage);
+    EXPECT_EQ(beside.verdict, Verdict::fail) << stage_name(stage);
+    ASSERT_EQ(beside.failures.size(), 1U);
+    EXPECT_EQ(beside.failures[0].breach, Breach::budget);
+    EXPECT_TRUE(std::isinf(beside.max_ratio));
+    EXPECT_EQ(judge({due}, {nan}, stage).verdict, Verdict::fail);
+  }
+  EXPECT_EQ(judge({{0.0, 0.0f, ElementRule::budget_exact}}, {-0.0}).verdict, Verdict::pass);
+}
+
+// Rows of keys that nobody sees are of QK-HIDDEN in every stage of keys and values, and are not judged.
+TEST(Judgement, HiddenRowsOfKeysAndValuesAreNotJudged) {
+  for (const qkcts_stage stage : {QKCTS_STAGE_K_PROJ, QKCTS_STAGE_K_NORM, QKCTS_STAGE_V_NORM, QKCTS_STAGE_K_ROPE}) {
+    const JudgedElement element = judge_element(
+        stage, Format::binary32, encode(Format::binary32, 5),
+        one_row_case(stage, Format::binary32, {{nan, 0.0f, ElementRule::hidden}}).stages[stage], 0,
+        one_row_case(stage, Format::binary32, {{nan, 0.0f, ElementRule::hidden}}).stages[stage].budgets[0], {});
+    EXPECT_EQ(element.breach, Breach::none) << stage_name(stage);
+    EXPECT_EQ(element.clause, "QK-HIDDEN-01") << stage_name(stage);
+  }
+}
+
 // The trap of every checker that asks `error > tolerance`: NaN is never greater.
 TEST(Judgement, NanNeverPassesAsANumber) {
   EXPECT_EQ(judge({{1.0, 1e30f}}, {nan}).verdict, Verdict::fail);

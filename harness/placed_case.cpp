@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t text_capacity = 1024;
 constexpr std::size_t descriptor_alignment = 16;
 
-// Room for the argument structs, at most 30 tensors with up to 8 axes each, and the JSON.
+// Room for the argument structs, all tensors with up to 8 axes each, and the JSON.
 std::size_t descriptor_bytes(const ExecutionRequest& request) {
   constexpr std::size_t tensors = input_count + QKCTS_STAGE_COUNT;
   return tensors * (sizeof(qkcts_tensor) + 2 * 8 * sizeof(std::int64_t)) + sizeof(qkcts_inputs) +
@@ -65,9 +65,21 @@ constexpr std::array<const qkcts_tensor * qkcts_inputs::*, input_count> input_fi
                                                                                         &qkcts_inputs::sink,
                                                                                         &qkcts_inputs::q_document_ids,
                                                                                         &qkcts_inputs::k_document_ids,
-                                                                                        &qkcts_inputs::prefix_len};
+                                                                                        &qkcts_inputs::prefix_len,
+                                                                                        &qkcts_inputs::v_gain,
+                                                                                        &qkcts_inputs::v_bias,
+                                                                                        &qkcts_inputs::q_x,
+                                                                                        &qkcts_inputs::k_x,
+                                                                                        &qkcts_inputs::q_weight,
+                                                                                        &qkcts_inputs::k_weight,
+                                                                                        &qkcts_inputs::q_weight_bias,
+                                                                                        &qkcts_inputs::k_weight_bias,
+                                                                                        &qkcts_inputs::q_x_gain,
+                                                                                        &qkcts_inputs::q_x_bias,
+                                                                                        &qkcts_inputs::k_x_gain,
+                                                                                        &qkcts_inputs::k_x_bias};
 // An input that is missing above would be a null member pointer.
-static_assert(input_fields.back() == &qkcts_inputs::prefix_len && sizeof(qkcts_inputs) == 8 + 8 * input_count);
+static_assert(input_fields.back() == &qkcts_inputs::k_x_bias && sizeof(qkcts_inputs) == 8 + 8 * input_count);
 
 void fill_with_poison(GuardedBuffer& buffer, Format format) {
   const std::uint64_t pattern = poison_pattern(format);

@@ -37,6 +37,25 @@ TEST(FailureText, IsARepro) {
       << output;
 }
 
+// Stages of ABI 1.2 have the last numbers, but stand where they are evaluated.
+TEST(Aggregate, StagesStandInTheOrderOfEvaluation) {
+  RunRecord record = sample_record();
+  record.cases.resize(1);
+  CaseResult& result = record.cases[0];
+  result.stages.clear();
+  for (const qkcts_stage stage : all_stages) {
+    result.stages.emplace_back().stage = stage;
+    result.stages.back().verdict = Verdict::pass;
+  }
+  std::vector<qkcts_stage> order;
+  for (const StageAggregate& line : aggregate(record)) order.push_back(line.stage);
+  EXPECT_EQ(order, std::vector<qkcts_stage>(all_stages.begin(), all_stages.end()));
+  const std::string table = result_table(record);
+  EXPECT_LT(table.find(" q_proj "), table.find(" q_norm ")) << table;
+  EXPECT_LT(table.find(" v_norm "), table.find(" q_rope ")) << table;
+  EXPECT_NE(table.find(" q_proj "), std::string::npos) << table;
+}
+
 TEST(FailureText, PassingAndNeutralCasesHaveNone) {
   const RunRecord record = sample_record();
   for (const std::size_t index : {0, 5, 6}) EXPECT_EQ(failure_text(record, record.cases[index]), "");

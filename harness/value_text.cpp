@@ -22,6 +22,10 @@ std::string decimal_text(Format format, double value) {
       return fmt::format("{:.5g}", value);
     case Format::bfloat16:
       return fmt::format("{:.4g}", value);
+    case Format::e4m3fn:
+      return fmt::format("{:.3g}", value);
+    case Format::e5m2:
+      return fmt::format("{:.2g}", value);
   }
   return {};
 }

@@ -73,7 +73,7 @@ std::string case_digest(const GoldenCase& golden) {
 }
 
 std::string corpus_digest(const std::string& suite, std::uint64_t seed, const std::vector<DigestEntry>& contracts,
-                          const std::vector<DigestEntry>& cases) {
+                          const std::vector<DigestEntry>& cases, const std::vector<DigestEntry>& profiles) {
   Sha256 hash;
   hash.update_field("qkcts-corpus 1");
   hash.update_field(suite);
@@ -85,6 +85,20 @@ std::string corpus_digest(const std::string& suite, std::uint64_t seed, const st
       hash.update_field(entry.digest);
     }
   }
+  if (!profiles.empty()) {
+    hash.update_field("profiles");
+    hash.update_number(profiles.size());
+    for (const DigestEntry& entry : profiles) {
+      hash.update_field(entry.name);
+      hash.update_field(entry.digest);
+    }
+  }
+  return hash.finish();
+}
+
+std::string own_profile_digest(const std::string& text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
   return hash.finish();
 }
 

@@ -19,6 +19,8 @@ struct DigestEntry {
 };
 // Contracts and cases sorted by name.
 std::string corpus_digest(const std::string& suite, std::uint64_t seed, const std::vector<DigestEntry>& contracts,
-                          const std::vector<DigestEntry>& cases);
+                          const std::vector<DigestEntry>& cases, const std::vector<DigestEntry>& profiles = {});
+// Of the canonical text of a profile.
+std::string own_profile_digest(const std::string& text);
 
 }  // namespace qkcts

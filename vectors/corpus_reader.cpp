@@ -37,8 +37,7 @@ std::vector<std::uint64_t> widened(const std::vector<std::byte>& bytes, std::siz
 // Hidden keys have scores that nobody looks at, and where their numbers may be anything, rows too.
 bool may_hold_hidden_elements(qkcts_stage stage, const qkcts_contract& terms) {
   const bool of_scores = stage == QKCTS_STAGE_SCORES || stage == QKCTS_STAGE_CAPPED || stage == QKCTS_STAGE_MASKED;
-  const bool of_keys = stage == QKCTS_STAGE_K_NORM || stage == QKCTS_STAGE_K_ROPE;
-  return of_scores || (of_keys && terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED);
+  return of_scores || (is_of_keys(stage) && terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED);
 }
 
 // Reads one case; counts the bytes that it asks for against the limit of a case.
@@ -109,7 +108,7 @@ Range CaseReading::range(const char* name) const {
 
 Format CaseReading::format() const {
   const std::string name = file_.read_text(group_, attribute::format);
-  const std::optional<Format> format = format_named(name);
+  const std::optional<Format> format = storage_format_named(name);
   if (!format) refuse(group_, "attribute format names no storage format");
   return *format;
 }
@@ -212,6 +211,7 @@ struct CorpusReader::State {
   Hdf5Input file;
   CorpusInfo info;
   std::map<std::string, Contract> contracts;
+  OwnProfiles own_profiles;
   std::vector<std::string> slugs;
 
   [[noreturn]] void refuse(const std::string& object, std::string_view reason) const {
@@ -232,12 +232,32 @@ struct CorpusReader::State {
     info.generator_version = file.read_text("", attribute::generator_version);
     info.seed = as_array<std::uint64_t>(file.read_numbers("", attribute::seed, StoredType::uint64, 1))[0];
     info.digest = file.read_text("", attribute::digest);
-    CaseReading(file, "").expect_members("", {schema::contracts, schema::cases});
+    CaseReading(file, "").expect_members("", {schema::contracts, schema::cases}, {schema::profiles});
+  }
+
+  // Profiles that are not shipped; most files have none.
+  std::vector<DigestEntry> read_profiles() {
+    std::vector<DigestEntry> digests;
+    const std::vector<StoredMember> root = file.members("");
+    if (std::none_of(root.begin(), root.end(), [](const auto& member) { return member.name == schema::profiles; }))
+      return digests;
+    for (const StoredMember& member : file.members(schema::profiles)) {
+      const std::string group = fmt::format("{}/{}", schema::profiles, member.name);
+      if (!member.is_group || !is_name(member.name) || digests.size() >= 64) refuse(group, "is no profile");
+      std::string text = file.read_text(group, attribute::json);
+      if (const std::string fault = own_profile_fault(member.name, text); !fault.empty()) refuse(group, fault);
+      const std::string digest = own_profile_digest(text);
+      if (digest != file.read_text(group, attribute::digest)) refuse(group, "digest does not match");
+      digests.push_back({member.name, digest});
+      own_profiles.emplace(member.name, std::move(text));
+    }
+    if (digests.empty()) refuse(schema::profiles, "holds no profile");
+    return digests;
   }
 
   std::vector<DigestEntry> read_contracts() {
     std::vector<DigestEntry> digests;
-    std::uint32_t needed = schema::first_version;
+    std::uint32_t needed = own_profiles.empty() ? schema::first_version : own_profile_version;
     for (const StoredMember& member : file.members(schema::contracts)) {
       const std::string group = fmt::format("{}/{}", schema::contracts, member.name);
       if (!member.is_group || !is_name(member.name)) refuse(group, "is no contract");
@@ -290,6 +310,13 @@ struct CorpusReader::State {
     golden.profiles = file.read_texts(group, attribute::profiles);
     if (golden.profiles.size() > 64 || !std::all_of(golden.profiles.begin(), golden.profiles.end(), is_name))
       refuse(group, "attribute profiles is no list of profile names");
+    for (const std::string& profile : golden.profiles) {
+      const auto own = own_profiles.find(profile);
+      if (own == own_profiles.end()) continue;
+      if (profile_named(profile, own_profiles).storage != golden.input.inputs.format)
+        refuse(group, fmt::format("is judged by profile {}, which judges another format", profile));
+      golden.own_profiles.insert(*own);
+    }
     golden.entropy = reading.range(attribute::entropy);
     golden.p_max = reading.range(attribute::p_max);
     golden.score_max = reading.range(attribute::score_max);
@@ -300,12 +327,13 @@ struct CorpusReader::State {
 
 CorpusReader::CorpusReader(const std::string& path) : state_(std::make_unique<State>(path)) {
   state_->read_root();
+  const std::vector<DigestEntry> profiles = state_->read_profiles();
   const std::vector<DigestEntry> contracts = state_->read_contracts();
   std::vector<DigestEntry> cases;
   state_->find_cases("", 0, cases);
   std::sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   for (const DigestEntry& entry : cases) state_->slugs.push_back(entry.name);
-  if (corpus_digest(state_->info.suite, state_->info.seed, contracts, cases) != state_->info.digest)
+  if (corpus_digest(state_->info.suite, state_->info.seed, contracts, cases, profiles) != state_->info.digest)
     throw InputError(fmt::format("{}: digest of the corpus does not match: the file was changed", path));
 }
 

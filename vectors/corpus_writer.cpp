@@ -70,6 +70,7 @@ struct CorpusWriter::State {
   std::unique_ptr<Hdf5Output> file;
   std::map<std::string, std::string> contracts;  // name -> digest
   std::map<std::string, std::string> cases;      // slug -> digest
+  std::map<std::string, std::string> profiles;   // those that are not shipped: name -> digest
   std::set<std::string> groups;
   std::uint32_t version = schema::first_version;
   bool finished = false;
@@ -117,6 +118,22 @@ struct CorpusWriter::State {
     const std::string group = fmt::format("{}/{}", schema::contracts, contract.name);
     make_group(group);
     file->write_text(group, attribute::json, canonical_json(contract));
+    file->write_text(group, attribute::digest, digest);
+  }
+
+  void write_profile(const std::string& name, const std::string& text) {
+    const std::string digest = own_profile_digest(text);
+    const auto [known, is_new] = profiles.emplace(name, digest);
+    if (!is_new) {
+      if (known->second != digest) throw InputError(fmt::format("{}: two different profiles are named {}", path, name));
+      return;
+    }
+    if (const std::string fault = own_profile_fault(name, text); !fault.empty())
+      throw InputError(fmt::format("{}: profile {}: {}", path, name, fault));
+    version = std::max(version, own_profile_version);
+    const std::string group = fmt::format("{}/{}", schema::profiles, name);
+    make_group(group);
+    file->write_text(group, attribute::json, text);
     file->write_text(group, attribute::digest, digest);
   }
 
@@ -210,6 +227,9 @@ void CorpusWriter::add(GoldenCase& golden) {
     throw InputError(fmt::format("{}: case {} exists already, or another one lies inside it", state_->path, c.slug));
   golden.digest = case_digest(golden);
   state_->write_contract(c.contract);
+  for (const auto& [name, text] : golden.own_profiles)
+    if (std::find(golden.profiles.begin(), golden.profiles.end(), name) != golden.profiles.end())
+      state_->write_profile(name, text);
   state_->make_group(group);
   state_->write_case_attributes(group, golden);
   state_->make_group(group + "/" + schema::inputs);
@@ -224,10 +244,11 @@ void CorpusWriter::add(GoldenCase& golden) {
 }
 
 std::string CorpusWriter::finish() {
-  std::vector<DigestEntry> contracts, cases;
+  std::vector<DigestEntry> contracts, cases, profiles;
   for (const auto& [name, digest] : state_->contracts) contracts.push_back({name, digest});
   for (const auto& [slug, digest] : state_->cases) cases.push_back({slug, digest});
-  std::string digest = corpus_digest(state_->header.suite, state_->header.seed, contracts, cases);
+  for (const auto& [name, digest] : state_->profiles) profiles.push_back({name, digest});
+  std::string digest = corpus_digest(state_->header.suite, state_->header.seed, contracts, cases, profiles);
   state_->file->write_text("", attribute::digest, digest);
   if (state_->version != schema::first_version)
     state_->file->overwrite_numbers("", attribute::format_version, StoredType::uint32,

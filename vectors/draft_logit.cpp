@@ -107,8 +107,19 @@ void Draft::set_scale(double factor) {
   std::fill(scale.begin(), scale.end(), cap > 0 ? logarithm(factor) : factor);
 }
 
+double Draft::largest_vector() const {
+  const qkcts_rounding& rounding = contract.terms.rounding;
+  double top = parameters(format).largest;
+  for (const qkcts_vector_rounding& side : {rounding.q, rounding.k})
+    for (const std::uint32_t point : {side.projection, side.unit, side.norm, side.rope_product, side.rope})
+      if (point != 0) top = std::min(top, parameters(static_cast<Format>(point)).largest);
+  return rounding.scaled_q == 0 ? top : std::min(top, parameters(static_cast<Format>(rounding.scaled_q)).largest);
+}
+
 bool Draft::fit_score(double size) {
   const qkcts_score& score = contract.terms.score;
+  for (const std::uint32_t point : {contract.terms.rounding.scores, contract.terms.rounding.capped})
+    if (point != 0 && 2 * size > parameters(static_cast<Format>(point)).largest) return false;
   for (const Side side : {Side::query, Side::key})
     if (range(side).clip_before > 0 || range(side).clip_after > 0) return false;
   const double factor = size / aligned_score();
@@ -133,7 +144,7 @@ bool Draft::fit_score(double size) {
       (side == Side::query ? q_amplitude : k_amplitude) = share;
     }
   }
-  return share * 8 <= parameters(format).largest;
+  return share * 8 <= largest_vector();
 }
 
 void Draft::amplify() {

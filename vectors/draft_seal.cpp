@@ -25,11 +25,11 @@ Tensor booleans(std::vector<std::int64_t> shape, const std::vector<std::uint8_t>
   return tensor;
 }
 
-std::vector<double> stored_gain(const Draft& draft, Side side) {
-  std::vector<double> gain = side == Side::query ? draft.q_gain : draft.k_gain;
-  if (draft.norm(side).gain == QKCTS_GAIN_ONE_PLUS_W)
-    for (double& factor : gain) factor -= 1;
-  return gain;
+// As the contract says: the factors, or what is added to 1.
+std::vector<double> stored_gain(const qkcts_norm& norm, std::vector<double> factors) {
+  if (norm.gain == QKCTS_GAIN_ONE_PLUS_W)
+    for (double& factor : factors) factor -= 1;
+  return factors;
 }
 
 Tensor input_of(const Draft& draft, const InputRequirement& need) {
@@ -45,13 +45,17 @@ Tensor input_of(const Draft& draft, const InputRequirement& need) {
     case Input::v:
       return stored(draft.v);
     case Input::q_gain:
-      return stored(stored_gain(draft, Side::query));
+      return stored(stored_gain(draft.norm(Side::query), draft.q_gain));
     case Input::k_gain:
-      return stored(stored_gain(draft, Side::key));
+      return stored(stored_gain(draft.norm(Side::key), draft.k_gain));
+    case Input::v_gain:
+      return stored(stored_gain(draft.norm(Side::value), draft.v_gain));
     case Input::q_bias:
       return stored(draft.q_bias);
     case Input::k_bias:
       return stored(draft.k_bias);
+    case Input::v_bias:
+      return stored(draft.v_bias);
     case Input::scale:
       return stored(draft.scale);
     case Input::sink:
@@ -74,11 +78,31 @@ Tensor input_of(const Draft& draft, const InputRequirement& need) {
       return integers(need.shape, draft.q_position_ids, first);
     case Input::k_position_ids:
       return integers(need.shape, draft.k_position_ids, first);
-    case Input::cos:
-    case Input::sin:
-      break;  // the caller's
+    default:
+      return {};  // the tables are the caller's, and what is projected comes below
   }
-  return {};
+}
+
+void set_projection(const Draft& draft, Side side, CaseInputs& inputs) {
+  const bool query = side == Side::query;
+  const DraftProjection p = draft.planted ? planted_projection(draft, side) : draft.projection(side);
+  const std::int64_t columns = draft.heads(side) * draft.shape.head_dim;
+  const qkcts_norm& norm = input_norm_of(draft.contract.terms, side);
+  const auto set = [&](Input of_query, Input of_key, std::vector<std::int64_t> shape,
+                       const std::vector<double>& values) {
+    if (!values.empty()) inputs.set(query ? of_query : of_key, encoded(draft.format, std::move(shape), values));
+  };
+  set(Input::q_x, Input::k_x, {draft.shape.batch, draft.tokens(side), p.width}, p.x);
+  set(Input::q_weight, Input::k_weight, {p.width, columns}, p.weight);
+  set(Input::q_weight_bias, Input::k_weight_bias, {columns}, p.bias);
+  set(Input::q_x_gain, Input::k_x_gain, {std::ssize(p.gain)}, stored_gain(norm, p.gain));
+  set(Input::q_x_bias, Input::k_x_bias, {std::ssize(p.x_bias)}, p.x_bias);
+}
+
+// Those that input_of() does not make.
+bool made_elsewhere(Input input) {
+  const bool table = input == Input::cos || input == Input::sin;
+  return table || input >= Input::q_x;
 }
 
 }  // namespace
@@ -89,7 +113,9 @@ DrawnCase sealed(const Draft& draft) {
   drawn.c.shape = draft.shape;
   drawn.c.inputs.format = draft.format;
   for (const InputRequirement& need : required_inputs(draft.contract.terms, draft.shape, draft.format))
-    if (need.input != Input::cos && need.input != Input::sin) drawn.c.inputs.set(need.input, input_of(draft, need));
+    if (!made_elsewhere(need.input)) drawn.c.inputs.set(need.input, input_of(draft, need));
+  if (draft.projects())
+    for (const Side side : {Side::query, Side::key}) set_projection(draft, side, drawn.c.inputs);
   for (const Draft::Poison& poison : draft.poison)
     drawn.c.inputs.tensors[static_cast<std::size_t>(poison.input)]->set_pattern(poison.index, poison.pattern);
   if (draft.has_tables()) {

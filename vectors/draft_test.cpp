@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "vectors/generate.hpp"
 #include "vectors/sample_golden.hpp"
 
 namespace qkcts {
@@ -171,6 +172,93 @@ TEST(OrdinaryDraft, PositionsWithoutTablesAreThemselves) {
     const std::vector<double> rows = table.c.inputs.at(input).values(), ids = computed.c.inputs.at(input).values();
     for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i] + 3, ids[i]);
   }
+}
+
+TEST(OrdinaryDraft, TheRatioOfALogarithmPassesOneWithinTheFirstEntry) {
+  const Case c = drawn("clause_query_temperature_ratio", Format::binary32, "2,2,1,6,9,8,6");
+  const qkcts_logits& logits = c.contract.terms.logits;
+  const std::vector<double> ids = c.inputs.at(Input::q_position_ids).values();
+  const auto ratio = [&](std::size_t i) { return (ids[i] + logits.query_shift) / logits.query_period; };
+  EXPECT_LT(ratio(2), 1);
+  EXPECT_EQ(ratio(3), 1);
+  EXPECT_GT(ratio(4), 1);
+  EXPECT_GT(ratio(6), 1.5) << "the second entry stands further away";
+}
+
+// Who takes one axis for another is noticed: the widths are nobody else's extent, and differ from each other.
+TEST(OrdinaryDraft, WhatIsProjectedHasAWidthOfItsOwn) {
+  for (const char* shape : {"2,4,2,5,8,12,10", "1,1,1,1,1,8,8", "1,3,3,13,17,8,12", "2,4,4,7,11,2,16"})
+    for (const char* family : {"gaussian", "tied"}) {
+      const PlannedCase p = sample_plan("clause_projection_bias", family, Format::binary32, shape);
+      const Case c = draw_case(family, p.contract, p.shape, p.format, 1).c;
+      ASSERT_EQ(case_fault(c), "");
+      const std::int64_t q = c.inputs.at(Input::q_x).shape[2], k = c.inputs.at(Input::k_x).shape[2];
+      EXPECT_NE(q, k) << shape;
+      const qkcts_shape& s = p.shape;
+      for (const std::int64_t extent : {s.batch, s.q_heads, s.kv_heads, s.q_len, s.k_len, s.head_dim, s.v_head_dim,
+                                        s.q_heads * s.head_dim, s.kv_heads * s.head_dim}) {
+        EXPECT_NE(q, extent) << shape << " " << family;
+        EXPECT_NE(k, extent) << shape << " " << family;
+      }
+    }
+}
+
+double mean_square(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double x : values) sum += x * x;
+  return sum / static_cast<double>(values.size());
+}
+
+// Norms follow or not: q and k come out as large as they would be without a projection, and the bias is a good part.
+TEST(OrdinaryDraft, AProjectionKeepsTheSizeAndItsBiasIsNotSmall) {
+  for (const Format format : formats) {
+    const Case c = drawn("clause_projection_bias", format, "2,4,2,20,30,24,10");
+    for (const Side side : {Side::query, Side::key}) {
+      const double size = mean_square(rows_of(c, side).values());
+      EXPECT_GT(size, 0.8);
+      EXPECT_LT(size, 2);
+      const bool query = side == Side::query;
+      const double bias = mean_square(c.inputs.at(query ? Input::q_weight_bias : Input::k_weight_bias).values());
+      EXPECT_GT(bias, 0.1);
+    }
+  }
+}
+
+// What a family wants of q and k is what its projection makes, bit for bit: the same draft without a projection has
+// the same rows.
+TEST(PlantedProjection, GivesTheRowsThatTheFamilyDrew) {
+  for (const Format format : formats)
+    for (const char* family : {"correlated", "norm40", "absorbed_tail", "subnormal", "tied"}) {
+      PlannedCase p = sample_plan("clause_projection_bias", family, format, "2,4,2,5,8,12,10");
+      Case projected = draw_case(family, p.contract, p.shape, format, 5).c;
+      p.contract.terms.projection = {};
+      const Case plain = draw_case(family, p.contract, p.shape, format, 5).c;
+      EXPECT_EQ(rows_of(projected, Side::query).values(), plain.inputs.at(Input::q).values()) << family;
+      EXPECT_EQ(rows_of(projected, Side::key).values(), plain.inputs.at(Input::k).values()) << family;
+      Tensor& weight = *projected.inputs.tensors[static_cast<std::size_t>(Input::q_weight)];
+      for (std::size_t i = 0; i < weight.count(); ++i)
+        if (weight.value(i) == 1) weight.set_pattern(i, encode(format, -1));
+      EXPECT_NE(rows_of(projected, Side::query).values(), plain.inputs.at(Input::q).values()) << family;
+    }
+}
+
+// Head h, pair i: the frequency of pair h R/2 + i of a rotation that is as wide as all heads.
+TEST(TablesPerHead, AreThoseOfTheFullWidth) {
+  const Case c = make_case(sample_plan("clause_rope_tables_per_head", "gaussian", Format::binary32, "1,3,3,5,8,12,10"));
+  ASSERT_EQ(case_fault(c), "");
+  const Tensor &cos = c.inputs.at(Input::cos), &sin = c.inputs.at(Input::sin);
+  ASSERT_EQ(cos.shape, (std::vector<std::int64_t>{3, cos.shape[1], 6}));
+  constexpr double first_position = 3;
+  for (std::int64_t h = 0; h < 3; ++h)
+    for (std::int64_t p = 0; p < cos.shape[1]; ++p)
+      for (std::int64_t i = 0; i < 6; ++i) {
+        const double exponent = -2.0 * static_cast<double>(h * 6 + i) / (3 * 12);
+        const double angle =
+            (first_position + static_cast<double>(p)) * std::pow(c.contract.terms.rope.theta, exponent);
+        const auto at = static_cast<std::size_t>((h * cos.shape[1] + p) * 6 + i);
+        EXPECT_NEAR(cos.value(at), std::cos(angle), 0x1p-24);
+        EXPECT_NEAR(sin.value(at), std::sin(angle), 0x1p-24);
+      }
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ double factor_of(const qkcts_norm_range& range) {
 
 // The outlier after the norm, before gain and multiplier, about.
 double normalised_outlier(const Draft& draft, Side side) {
-  const auto lanes = static_cast<double>(draft.shape.head_dim);
+  const auto lanes = static_cast<double>(draft.lanes(side));
   const double top = draft.range(side).clip_before > 0 ? 1 : outlier;  // the first clamp cuts it to its own size
   const double length = std::sqrt(top * top + rest * rest * (lanes - 1));
   const bool mean = draft.norm(side).statistic == QKCTS_MEAN_SQUARE;
@@ -48,15 +48,17 @@ std::string side_fault(const Draft& draft, Side side) {
 
 std::string clamped_fault(const Draft& draft) {
   const qkcts_contract& terms = draft.contract.terms;
-  if (!clamps(terms.q_range) && !clamps(terms.k_range)) return "needs a clamp";
-  if (terms.rope.order == QKCTS_ROPE_THEN_NORM) return "needs clamps before the rotation";
-  for (const Side side : {Side::query, Side::key}) {
+  if (!clamps(terms.q_range) && !clamps(terms.k_range) && !clamps(terms.v_range)) return "needs a clamp";
+  if (terms.rope.order == QKCTS_ROPE_THEN_NORM && (clamps(terms.q_range) || clamps(terms.k_range)))
+    return "needs clamps before the rotation";
+  for (const Side side : {Side::query, Side::key, Side::value}) {
     if (!clamps(draft.range(side))) continue;
     if (draft.norm(side).applied != 0 && draft.norm(side).axis == QKCTS_AXIS_FULL_WIDTH)
       return "needs a norm of each head, or one outlier moves all heads";
+    if (draft.lanes(side) < 8) return "needs a head size of at least 8";
     if (std::string fault = side_fault(draft, side); !fault.empty()) return fault;
   }
-  return draft.shape.head_dim < 8 ? "needs a head size of at least 8" : std::string();
+  return {};
 }
 
 // Gains so large that the outlier is cut in every lane (they differ by a factor of 3), and the rest is not.
@@ -66,9 +68,8 @@ void fit_gain(Draft& draft, Side side) {
   if (range.clip_after == 0 || norm.applied == 0 || norm.gain == QKCTS_GAIN_NONE) return;
   constexpr double smallest_gain = 0.5;  // of the ordinary draft
   const double wanted = 1.25 * range.clip_after / (smallest_gain * factor_of(range) * normalised_outlier(draft, side));
-  for (double& gain : side == Side::query ? draft.q_gain : draft.k_gain) gain *= wanted;
-  std::vector<double>& bias = side == Side::query ? draft.q_bias : draft.k_bias;
-  std::fill(bias.begin(), bias.end(), 0.0);
+  for (double& gain : draft.gain(side)) gain *= wanted;
+  std::fill(draft.norm_bias(side).begin(), draft.norm_bias(side).end(), 0.0);
 }
 
 double row_unit(const Draft& draft, Side side) {
@@ -80,16 +81,17 @@ double row_unit(const Draft& draft, Side side) {
 // One lane of each row far beyond the clamp, the others mostly within; before a norm also the three numbers of the
 // format around the clamp itself.
 void draw_clamped(Draft& draft) {
-  const qkcts_shape& s = draft.shape;
-  for (const Side side : {Side::query, Side::key}) {
+  constexpr Draw sign_draws[] = {Draw::direction, Draw::noise, Draw::poison};
+  for (const Side side : {Side::query, Side::key, Side::value}) {
     if (!clamps(draft.range(side))) continue;
     const double unit = row_unit(draft, side);
-    const RandomStream signs = draft.stream(side == Side::query ? Draw::direction : Draw::noise);
-    for (std::int64_t row = 0; row < s.batch * draft.heads(side) * draft.tokens(side); ++row) {
-      double* x = draft.rows(side).data() + row * s.head_dim;
-      for (std::int64_t d = 0; d < s.head_dim; ++d) x[d] *= rest * unit;
-      const std::int64_t lane = outlier_lane(row, s.head_dim);
-      const auto at = [&](std::int64_t i) -> double& { return x[(lane + i) % s.head_dim]; };
+    const std::int64_t lanes = draft.lanes(side);
+    const RandomStream signs = draft.stream(sign_draws[static_cast<std::size_t>(side)]);
+    for (std::int64_t row = 0; row < draft.shape.batch * draft.heads(side) * draft.tokens(side); ++row) {
+      double* x = draft.rows(side).data() + row * lanes;
+      for (std::int64_t d = 0; d < lanes; ++d) x[d] *= rest * unit;
+      const std::int64_t lane = outlier_lane(row, lanes);
+      const auto at = [&](std::int64_t i) -> double& { return x[(lane + i) % lanes]; };
       if (draft.range(side).clip_before > 0) {
         const double nearest = decode(draft.format, encode(draft.format, unit));
         const double step = ulp(draft.format, nearest);
@@ -114,27 +116,28 @@ std::string row_fault(const std::vector<double>& row, std::int64_t lane, double 
 
 std::string clamped_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : {Side::query, Side::key}) {
-    const bool query = side == Side::query;
-    const qkcts_norm_range& range = query ? c.contract.terms.q_range : c.contract.terms.k_range;
-    const auto lanes = static_cast<std::size_t>(c.shape.head_dim);
+  constexpr qkcts_stage stages[] = {QKCTS_STAGE_Q_NORM, QKCTS_STAGE_K_NORM, QKCTS_STAGE_V_NORM};
+  for (const Side side : {Side::query, Side::key, Side::value}) {
+    const qkcts_norm_range& range = range_of(c.contract.terms, side);
+    const std::string_view name = stage_name(stages[static_cast<std::size_t>(side)]);
+    const auto lanes = static_cast<std::size_t>(row_length(stages[static_cast<std::size_t>(side)], c.shape));
     if (range.clip_before > 0) {
-      const Tensor& rows = c.inputs.at(query ? Input::q : Input::k);
-      const std::int64_t count = static_cast<std::int64_t>(rows.count()) / c.shape.head_dim;
-      for (std::int64_t row = 0; row < count; ++row)
-        if (std::string fault =
-                row_fault(row_of(rows, row), outlier_lane(row, c.shape.head_dim), range.clip_before, false);
-            !fault.empty())
-          return fmt::format("row {} of {}: {}", row, query ? "q" : "k", fault);
+      const Tensor rows = rows_of(c, side);
+      for (std::size_t row = 0; row < rows.count() / lanes; ++row) {
+        const auto at = static_cast<std::int64_t>(row);
+        const std::int64_t lane = outlier_lane(at, static_cast<std::int64_t>(lanes));
+        if (std::string fault = row_fault(row_of(rows, at), lane, range.clip_before, false); !fault.empty())
+          return fmt::format("row {} before the stage {}: {}", row, name, fault);
+      }
     }
     if (range.clip_after > 0) {
-      const ProvenStage& stage = golden.stages[query ? QKCTS_STAGE_Q_NORM : QKCTS_STAGE_K_NORM].values;
+      const ProvenStage& stage = golden.stages[stages[static_cast<std::size_t>(side)]].values;
       for (std::size_t i = 0; i < stage.rows.size(); ++i) {
         const auto first = stage.hi.begin() + static_cast<std::ptrdiff_t>(i * lanes);
         const std::vector<double> row(first, first + static_cast<std::ptrdiff_t>(lanes));
-        if (std::string fault = row_fault(row, outlier_lane(stage.rows[i], c.shape.head_dim), range.clip_after, true);
-            !fault.empty())
-          return fmt::format("stored row {} of the stage {}: {}", i, query ? "q_norm" : "k_norm", fault);
+        const std::int64_t lane = outlier_lane(stage.rows[i], static_cast<std::int64_t>(lanes));
+        if (std::string fault = row_fault(row, lane, range.clip_after, true); !fault.empty())
+          return fmt::format("stored row {} of the stage {}: {}", i, name, fault);
       }
     }
   }
@@ -144,7 +147,7 @@ std::string clamped_broken(const GoldenCase& golden) {
 constexpr InputFamily list[] = {
     {"clamped", "an outlier in every row that a clamp cuts, and numbers around the clamp itself", "QK-CLIP",
      "in every row one lane lies beyond the clamp, and at least half of the lanes within", clamped_fault, draw_clamped,
-     clamped_broken},
+     clamped_broken, true},
 };
 
 }  // namespace

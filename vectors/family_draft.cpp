@@ -17,13 +17,6 @@ double gaussian(const Draft& draft, const RandomStream& stream, std::uint64_t in
   return draft.format == Format::binary64 ? x + stream.uniform(index) * 0x1p-33 : x;
 }
 
-std::vector<double> gaussians(const Draft& draft, Draw draw, std::size_t count) {
-  const RandomStream stream = draft.stream(draw);
-  std::vector<double> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = gaussian(draft, stream, i);
-  return values;
-}
-
 std::size_t parameter_count(std::uint32_t axes, std::int64_t heads, std::int64_t head_dim) {
   switch (axes) {
     case QKCTS_AXES_NONE:
@@ -41,22 +34,33 @@ std::size_t parameter_count(std::uint32_t axes, std::int64_t heads, std::int64_t
 
 // Lanes that are rotated together get gains on different sides of 1, whatever the pairing, or else the order of norm
 // and rotation could not be seen: lane i differs from lane i^1 and from lane i + R/2.
-bool upper_gain(const Draft& draft, std::size_t lane) {
+bool upper_gain(const Draft& draft, Side side, std::size_t lane) {
+  if (side == Side::value) return (lane & 1U) != 0;
   const std::int64_t rotated = draft.contract.terms.rope.rotated;
   const auto half = static_cast<std::size_t>((rotated == 0 ? draft.shape.head_dim : rotated) / 2);
   const std::size_t second_half = half != 0 && half % 2 == 0 ? lane / half : 0;
   return ((lane ^ second_half) & 1U) != 0;
 }
 
+// Streams of the parameters of a side's norm.
+Draw gain_draw(Side side) {
+  if (side == Side::value) return Draw::v_gain;
+  return side == Side::query ? Draw::q_gain : Draw::k_gain;
+}
+Draw bias_draw(Side side) {
+  if (side == Side::value) return Draw::v_bias;
+  return side == Side::query ? Draw::q_bias : Draw::k_bias;
+}
+
 std::vector<double> ordinary_gain(const Draft& draft, Side side) {
   const qkcts_norm& norm = draft.norm(side);
   if (norm.applied == 0 || norm.gain == QKCTS_GAIN_NONE) return {};
-  const RandomStream stream = draft.stream(side == Side::query ? Draw::q_gain : Draw::k_gain);
-  std::vector<double> gain(parameter_count(norm.gain_axes, draft.heads(side), draft.shape.head_dim));
+  const RandomStream stream = draft.stream(gain_draw(side));
+  std::vector<double> gain(parameter_count(norm.gain_axes, draft.heads(side), draft.lanes(side)));
   const bool of_lanes = norm.gain_axes != QKCTS_AXES_HEAD && norm.gain_axes != QKCTS_AXES_SCALAR;
   for (std::size_t i = 0; i < gain.size(); ++i) {
-    const std::size_t lane = of_lanes ? i % static_cast<std::size_t>(draft.shape.head_dim) : i;
-    gain[i] = upper_gain(draft, lane) ? stream.uniform(i, 1.125, 1.5) : stream.uniform(i, 0.5, 0.875);
+    const std::size_t lane = of_lanes ? i % static_cast<std::size_t>(draft.lanes(side)) : i;
+    gain[i] = upper_gain(draft, side, lane) ? stream.uniform(i, 1.125, 1.5) : stream.uniform(i, 0.5, 0.875);
   }
   return gain;
 }
@@ -64,13 +68,34 @@ std::vector<double> ordinary_gain(const Draft& draft, Side side) {
 std::vector<double> ordinary_norm_bias(const Draft& draft, Side side) {
   const qkcts_norm& norm = draft.norm(side);
   if (norm.applied == 0) return {};
-  std::vector<double> bias = gaussians(draft, side == Side::query ? Draw::q_bias : Draw::k_bias,
-                                       parameter_count(norm.bias_axes, draft.heads(side), draft.shape.head_dim));
+  std::vector<double> bias =
+      gaussians(draft, bias_draw(side), parameter_count(norm.bias_axes, draft.heads(side), draft.lanes(side)));
   for (double& x : bias) x *= 0.25;
   return bias;
 }
 
 }  // namespace
+
+std::vector<double> gaussians(const Draft& draft, Draw draw, std::size_t count) {
+  const RandomStream stream = draft.stream(draw);
+  std::vector<double> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = gaussian(draft, stream, i);
+  return values;
+}
+
+const qkcts_norm& norm_of(const qkcts_contract& terms, Side side) {
+  if (side == Side::value) return terms.v_norm;
+  return side == Side::query ? terms.q_norm : terms.k_norm;
+}
+
+const qkcts_norm& input_norm_of(const qkcts_contract& terms, Side side) {
+  return side == Side::query ? terms.projection.q_input : terms.projection.k_input;
+}
+
+const qkcts_norm_range& range_of(const qkcts_contract& terms, Side side) {
+  if (side == Side::value) return terms.v_range;
+  return side == Side::query ? terms.q_range : terms.k_range;
+}
 
 Draft::Draft(const Contract& the_contract, const qkcts_shape& the_shape, Format the_format, std::uint64_t the_seed)
     : contract(the_contract), shape(the_shape), format(the_format), seed(the_seed) {}
@@ -80,10 +105,10 @@ void Draft::draw_ordinary() {
   q = gaussians(*this, Draw::q, size_of(shape.batch, shape.q_heads, shape.q_len, shape.head_dim));
   k = gaussians(*this, Draw::k, size_of(shape.batch, shape.kv_heads, shape.k_len, shape.head_dim));
   v = gaussians(*this, Draw::v, size_of(shape.batch, shape.kv_heads, shape.k_len, shape.v_head_dim));
-  q_gain = ordinary_gain(*this, Side::query);
-  k_gain = ordinary_gain(*this, Side::key);
-  q_bias = ordinary_norm_bias(*this, Side::query);
-  k_bias = ordinary_norm_bias(*this, Side::key);
+  for (const Side side : {Side::query, Side::key, Side::value}) {
+    gain(side) = ordinary_gain(*this, side);
+    norm_bias(side) = ordinary_norm_bias(*this, side);
+  }
   const std::uint64_t broadcast = stream(Draw::mask).bits(~std::uint64_t{0});
   broadcast_batch = (broadcast & 1U) != 0 ? shape.batch : 1;
   broadcast_heads = (broadcast & 2U) != 0 ? shape.q_heads : 1;
@@ -92,22 +117,26 @@ void Draft::draw_ordinary() {
   draw_ordinary_visibility(*this);
   draw_ordinary_positions(*this);
   draw_ordinary_logits(*this);
+  if (projects()) draw_ordinary_projection(*this);
 }
 
-const qkcts_norm& Draft::norm(Side side) const {
-  return side == Side::query ? contract.terms.q_norm : contract.terms.k_norm;
+std::vector<double>& Draft::rows(Side side) {
+  if (side == Side::value) return v;
+  return side == Side::query ? q : k;
 }
 
-const qkcts_norm_range& Draft::range(Side side) const {
-  return side == Side::query ? contract.terms.q_range : contract.terms.k_range;
+std::vector<double>& Draft::gain(Side side) {
+  if (side == Side::value) return v_gain;
+  return side == Side::query ? q_gain : k_gain;
+}
+
+std::vector<double>& Draft::norm_bias(Side side) {
+  if (side == Side::value) return v_bias;
+  return side == Side::query ? q_bias : k_bias;
 }
 
 double* Draft::row(Side side, std::int64_t b, std::int64_t h, std::int64_t t) {
-  return rows(side).data() + ((b * heads(side) + h) * tokens(side) + t) * shape.head_dim;
-}
-
-double* Draft::v_row(std::int64_t b, std::int64_t h, std::int64_t t) {
-  return v.data() + ((b * shape.kv_heads + h) * shape.k_len + t) * shape.v_head_dim;
+  return rows(side).data() + ((b * heads(side) + h) * tokens(side) + t) * lanes(side);
 }
 
 std::size_t Draft::mask_index(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t j) const {
@@ -126,10 +155,8 @@ void Draft::point(Side side, std::int64_t b, std::int64_t h, std::int64_t t, dou
 }
 
 void Draft::set_gain(Side side, double factor) {
-  std::vector<double>& gain = side == Side::query ? q_gain : k_gain;
-  std::vector<double>& norm_bias = side == Side::query ? q_bias : k_bias;
-  std::fill(gain.begin(), gain.end(), factor);
-  std::fill(norm_bias.begin(), norm_bias.end(), 0.0);
+  std::fill(gain(side).begin(), gain(side).end(), factor);
+  std::fill(norm_bias(side).begin(), norm_bias(side).end(), 0.0);
 }
 
 std::vector<double> row_of(const Tensor& tensor, std::int64_t row) {

@@ -32,9 +32,37 @@ enum class Draw : std::uint32_t {
   sink = 16,
   document = 17,
   prefix = 18,
+  v_gain = 19,
+  v_bias = 20,
+  q_x = 21,
+  k_x = 22,
+  q_weight = 23,
+  k_weight = 24,
+  q_weight_bias = 25,
+  k_weight_bias = 26,
+  q_x_gain = 27,
+  k_x_gain = 28,
+  q_x_bias = 29,
+  k_x_bias = 30,
 };
 
-enum class Side { query, key };
+enum class Side { query, key, value };
+
+// What q or k is projected from (QK-PROJ). Empty without a projection.
+struct DraftProjection {
+  std::int64_t width = 0;      // E
+  std::vector<double> x;       // [B, L, E]
+  std::vector<double> weight;  // [E, H * D]
+  std::vector<double> bias;    // [H * D]
+  std::vector<double> gain;    // of the norm before the projection, the factors themselves
+  std::vector<double> x_bias;  // of that norm
+};
+
+const qkcts_norm& norm_of(const qkcts_contract& terms, Side side);
+const qkcts_norm& input_norm_of(const qkcts_contract& terms, Side side);  // before the projection of q or k
+const qkcts_norm_range& range_of(const qkcts_contract& terms, Side side);
+// Why q and k cannot be given under this contract as they are wanted; empty if they can.
+std::string rows_fault(const qkcts_contract& terms);
 
 struct Draft {
   // Nothing is drawn yet: enough to ask whether a family fits.
@@ -46,9 +74,13 @@ struct Draft {
   Format format;
   std::uint64_t seed;
 
-  std::vector<double> q, k, v;         // row-major, as in the case
-  std::vector<double> q_gain, k_gain;  // the factors themselves: w or 1 + w by the contract
-  std::vector<double> q_bias, k_bias;
+  std::vector<double> q, k, v;                 // row-major, as in the case
+  std::vector<double> q_gain, k_gain, v_gain;  // the factors themselves: w or 1 + w by the contract
+  std::vector<double> q_bias, k_bias, v_bias;
+  DraftProjection q_projection, k_projection;
+  // Under a projection: q and k as they stand above are what comes out of it, exactly; what it starts from is made of
+  // them at the end. Else the projection starts from what is drawn in q_projection, and q and k above are not used.
+  bool planted = false;
   std::vector<double> scale;                              // [1] or [Hq], as stored: the logarithm under scale_exp_cap
   std::vector<double> alibi_slopes, sink;                 // [Hq]
   std::vector<std::uint8_t> mask;                         // [mask_batch, mask_heads, Lq, Lk], 1 = visible
@@ -69,20 +101,26 @@ struct Draft {
   std::vector<Poison> poison;
 
   RandomStream stream(Draw draw) const { return {seed, static_cast<std::uint32_t>(draw)}; }
-  const qkcts_norm& norm(Side side) const;
-  const qkcts_norm_range& range(Side side) const;
-  std::vector<double>& rows(Side side) { return side == Side::query ? q : k; }
+  const qkcts_norm& norm(Side side) const { return norm_of(contract.terms, side); }
+  const qkcts_norm_range& range(Side side) const { return range_of(contract.terms, side); }
+  std::vector<double>& rows(Side side);
+  std::vector<double>& gain(Side side);
+  std::vector<double>& norm_bias(Side side);
+  DraftProjection& projection(Side side) { return side == Side::query ? q_projection : k_projection; }
+  const DraftProjection& projection(Side side) const { return side == Side::query ? q_projection : k_projection; }
   std::int64_t heads(Side side) const { return side == Side::query ? shape.q_heads : shape.kv_heads; }
   std::int64_t tokens(Side side) const { return side == Side::query ? shape.q_len : shape.k_len; }
+  std::int64_t lanes(Side side) const { return side == Side::value ? shape.v_head_dim : shape.head_dim; }
   std::int64_t kv_head(std::int64_t h) const { return kv_head_of(contract.terms, shape, h); }
-  // First element of a row of q or k.
+  // First element of a row.
   double* row(Side side, std::int64_t b, std::int64_t h, std::int64_t t);
-  double* v_row(std::int64_t b, std::int64_t h, std::int64_t t);
+  double* v_row(std::int64_t b, std::int64_t h, std::int64_t t) { return row(Side::value, b, h, t); }
   std::size_t mask_index(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t j) const;
 
   // Row = cosine * u + sqrt(1 - cosine^2) * row, u the sign vector of the key head: rms 1, and aligned as said.
   void point(Side side, std::int64_t b, std::int64_t h, std::int64_t t, double cosine);
 
+  bool projects() const { return contract.terms.projection.form != QKCTS_PROJECTION_NONE; }
   bool rotates() const { return contract.terms.rope.order != QKCTS_ROPE_NONE; }
   bool has_tables() const { return rotates() && contract.terms.rotation.angles == QKCTS_ANGLES_TABLE; }
   // Every rotation by the same angle, so that dots are those of the unrotated vectors.
@@ -94,6 +132,8 @@ struct Draft {
   // The standard deviation, about, of the scores of ordinary rows of head h.
   double ordinary_score(std::int64_t h) const;
   void set_scale(double factor);  // the learned one, of every head
+  // The largest number that q and k can hold at every rounding point.
+  double largest_vector() const;
   // Makes q and k of unit rms, aligned, score `size`, by amplitude, gain or learned scale, whichever the contract
   // leaves open; the rows themselves are multiplied by the amplitude in `amplify`. False if it leaves nothing open.
   bool fit_score(double size);
@@ -105,11 +145,19 @@ struct Draft {
 void draw_ordinary_positions(Draft& draft);   // draft_position.cpp
 void draw_ordinary_visibility(Draft& draft);  // draft_visibility.cpp: lengths, mask, documents, prefix
 void draw_ordinary_logits(Draft& draft);      // draft_logit.cpp: scale, slopes, sinks
+void draw_ordinary_projection(Draft& draft);  // draft_projection.cpp
+
+// The first numbers of a stream; those of binary64 have more bits than the others.
+std::vector<double> gaussians(const Draft& draft, Draw draw, std::size_t count);
+// A projection from which q or k comes out as it stands in the draft, exactly.
+DraftProjection planted_projection(const Draft& draft, Side side);
 
 // The case; cos and sin, if the contract needs them, are left to the caller (DrawnCase says which rows).
 DrawnCase sealed(const Draft& draft);
 
-// Reading a case back, for promises.
+// Reading a case back, for promises. The rows of one side, [B, H, L, lanes]: the input, or what its projection makes of
+// x without a norm, rounded to the storage format.
+Tensor rows_of(const Case& c, Side side);
 std::vector<double> row_of(const Tensor& tensor, std::int64_t row);
 double sum_of_squares(const std::vector<double>& row);
 double dot(const std::vector<double>& left, const std::vector<double>& right);

@@ -63,14 +63,18 @@ void draw_poisoned(Draft& draft) {
   const std::vector<std::vector<std::int64_t>> unseen = unseen_keys(sealed(draft).c);
   for (std::int64_t b = 0; b < s.batch; ++b)
     for (const std::int64_t key : unseen[static_cast<std::size_t>(b)])
-      for (std::int64_t h = 0; h < s.kv_heads; ++h)
-        for (const Input input : {Input::k, Input::v}) {
-          const std::int64_t lanes = input == Input::k ? s.head_dim : s.v_head_dim;
-          const auto first = static_cast<std::size_t>(((b * s.kv_heads + h) * s.k_len + key) * lanes);
+      for (const Input input : {draft.projects() ? Input::k_x : Input::k, Input::v}) {
+        const std::int64_t heads = input == Input::k_x ? 1 : s.kv_heads;
+        const std::int64_t lanes = input == Input::v     ? s.v_head_dim
+                                   : input == Input::k_x ? draft.k_projection.width
+                                                         : s.head_dim;
+        for (std::int64_t h = 0; h < heads; ++h) {
+          const auto first = static_cast<std::size_t>(((b * heads + h) * s.k_len + key) * lanes);
           for (std::size_t d = 0; d < static_cast<std::size_t>(lanes); ++d)
             draft.poison.push_back(
                 {input, first + d, patterns[(d + static_cast<std::size_t>(key + h)) % patterns.size()]});
         }
+      }
 }
 
 std::string poisoned_broken(const GoldenCase& golden) {
@@ -79,8 +83,9 @@ std::string poisoned_broken(const GoldenCase& golden) {
   if (unseen[0].empty()) return "every key of the first batch entry is seen";
   for (std::size_t b = 0; b < unseen.size(); ++b)
     for (const std::int64_t key : unseen[b])
-      for (const Input input : {Input::k, Input::v}) {
-        const std::int64_t row = static_cast<std::int64_t>(b) * c.shape.kv_heads * c.shape.k_len + key;
+      for (const Input input : {c.inputs.has(Input::k_x) ? Input::k_x : Input::k, Input::v}) {
+        const std::int64_t heads = input == Input::k_x ? 1 : c.shape.kv_heads;
+        const std::int64_t row = static_cast<std::int64_t>(b) * heads * c.shape.k_len + key;
         const std::vector<double> values = row_of(c.inputs.at(input), row);
         if (std::none_of(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }))
           return fmt::format("batch entry {}: nobody sees key {}, but its {} is finite", b, key, input_name(input));
@@ -90,7 +95,9 @@ std::string poisoned_broken(const GoldenCase& golden) {
 
 constexpr InputFamily list[] = {
     {"poisoned", "NaNs with payloads and infinities in keys that no query sees: 0 times NaN must not happen",
-     "QK-HIDDEN", "the first batch entry has a key that no query sees; every such key holds NaN or infinity in k and v",
+     "QK-HIDDEN",
+     "the first batch entry has a key that no query sees; every such key holds NaN or infinity in k (k_x under a "
+     "projection) and v",
      poisoned_fault, draw_poisoned, poisoned_broken},
 };
 

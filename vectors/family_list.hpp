@@ -8,14 +8,16 @@
 
 namespace qkcts {
 
-std::span<const InputFamily> ordinary_families();  // rows as models make them, and their order in position and length
-std::span<const InputFamily> norm_families();      // what the norm and its epsilon decide
-std::span<const InputFamily> range_families();     // ends of the exponent range
-std::span<const InputFamily> score_families();     // what cap and softmax decide
-std::span<const InputFamily> mask_families();      // what hidden keys decide
-std::span<const InputFamily> logit_families();     // what is added to the scores: sinks, slopes
-std::span<const InputFamily> position_families();  // what positions decide without tables
-std::span<const InputFamily> clamp_families();     // what clamps decide
-std::span<const InputFamily> hidden_families();    // what stands where nobody looks
+std::span<const InputFamily> ordinary_families();    // rows as models make them, and their order in position and length
+std::span<const InputFamily> norm_families();        // what the norm and its epsilon decide
+std::span<const InputFamily> range_families();       // ends of the exponent range
+std::span<const InputFamily> score_families();       // what cap and softmax decide
+std::span<const InputFamily> mask_families();        // what hidden keys decide
+std::span<const InputFamily> logit_families();       // what is added to the scores: sinks, slopes
+std::span<const InputFamily> position_families();    // what positions decide without tables
+std::span<const InputFamily> clamp_families();       // what clamps decide
+std::span<const InputFamily> hidden_families();      // what stands where nobody looks
+std::span<const InputFamily> projection_families();  // what a projection decides
+std::span<const InputFamily> point_families();       // what declared rounding decides
 
 }  // namespace qkcts

@@ -137,7 +137,7 @@ std::string alibi_saturation_broken(const GoldenCase& golden) {
 constexpr InputFamily list[] = {
     {"sink_equal", "the sink is exactly the largest score of the row: a tie with what is no key", "QK-SINK",
      "where a query sees an even key, its largest score equals the sink of its head, exactly", sink_equal_fault,
-     draw_sink_equal, sink_equal_broken},
+     draw_sink_equal, sink_equal_broken, true},
     {"sink_extremes", "sinks that leave the keys nothing, and sinks whose exponential underflows", "QK-SINK",
      "sinks of even heads stand 30 (binary16: 6) above every score, those of odd ones 110 (binary64: 760) below",
      needs_sink, draw_sink_extremes, sink_extremes_broken},

@@ -54,8 +54,8 @@ std::string padded_broken(const GoldenCase& golden) {
     if (lengths[b] >= keys) continue;
     const std::int64_t row =
         static_cast<std::int64_t>(b) * c.shape.kv_heads * c.shape.k_len + static_cast<std::int64_t>(lengths[b]);
-    for (const Input input : {Input::k, Input::v})
-      for (const double x : row_of(c.inputs.at(input), row))
+    for (const Side side : {Side::key, Side::value})
+      for (const double x : row_of(rows_of(c, side), row))
         if (std::abs(x) < poison_size(c.inputs.format) || !std::isfinite(x)) return "a hidden entry is no poison";
   }
   return {};
@@ -184,7 +184,7 @@ std::string prefix_ends_broken(const GoldenCase& golden) {
 constexpr InputFamily list[] = {
     {"padded", "key lengths of 0, full and between; what is hidden holds large finite values", "QK-MASK",
      "batch entries 0 and 1 have length 0 and Lk; every hidden entry of k and v is at least 2^40 (2^13 in binary16)",
-     padded_fault, draw_padded, padded_broken},
+     padded_fault, draw_padded, padded_broken, true},
     {"random_mask", "scattered keys, rows without any key at the head, in the middle and at the end", "QK-MASK",
      "those rows see no key, the others between a twentieth and two thirds", random_mask_fault, draw_random_mask,
      random_mask_broken},

@@ -10,6 +10,8 @@
 namespace qkcts {
 namespace {
 
+constexpr Side sides[] = {Side::query, Side::key, Side::value};
+
 std::string needs_norm(const Draft& draft) {
   const bool any = draft.norm(Side::query).applied != 0 || draft.norm(Side::key).applied != 0;
   return any ? std::string() : "needs a norm";
@@ -18,57 +20,58 @@ std::string needs_norm(const Draft& draft) {
 // ---- eps_edge -----------------------------------------------------------------------------------------------------
 
 // rms of a row at which t and eps weigh the same.
-double balanced_rms(const qkcts_norm& norm, const qkcts_shape& shape, std::int64_t heads) {
+double balanced_rms(const qkcts_norm& norm, std::int64_t lanes, std::int64_t heads) {
   const bool under_root = norm.root == QKCTS_INSIDE_ROOT || norm.root == QKCTS_MAX_INSIDE;
   const double root = under_root ? std::sqrt(norm.eps) : norm.eps;
   if (norm.statistic == QKCTS_MEAN_SQUARE) return root;
-  const std::int64_t width = norm.axis == QKCTS_AXIS_FULL_WIDTH ? shape.head_dim * heads : shape.head_dim;
+  const std::int64_t width = norm.axis == QKCTS_AXIS_FULL_WIDTH ? lanes * heads : lanes;
   return root / std::sqrt(static_cast<double>(width));
 }
 
 constexpr double edge_levels[] = {1, 0.1, 10, 0.01, 100, 0};  // multiples of the balanced rms, by token
 
 std::string eps_edge_fault(const Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) {
+  bool any = false;
+  for (const Side side : sides) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied == 0) continue;
+    any = true;
     if (norm.eps == 0) return "needs an epsilon above 0";
-    const double rms = balanced_rms(norm, draft.shape, draft.heads(side));
+    const double rms = balanced_rms(norm, draft.lanes(side), draft.heads(side));
     if (rms < 256 * smallest_subnormal(draft.format) || rms * 1000 > parameters(draft.format).largest)
       return fmt::format("an rms of {:.3g}, where epsilon decides, does not fit the format", rms);
   }
-  return needs_norm(draft);
+  return any ? std::string() : "needs a norm";
 }
 
 void draw_eps_edge(Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const Side side : sides) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied == 0) continue;
-    const double rms = balanced_rms(norm, draft.shape, draft.heads(side));
+    const double rms = balanced_rms(norm, draft.lanes(side), draft.heads(side));
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
         for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
           const double level = edge_levels[static_cast<std::size_t>(t) % std::size(edge_levels)] * rms;
           double* row = draft.row(side, b, h, t);
-          for (std::int64_t d = 0; d < draft.shape.head_dim; ++d) row[d] *= level;
+          for (std::int64_t d = 0; d < draft.lanes(side); ++d) row[d] *= level;
         }
   }
 }
 
 std::string eps_edge_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : {Side::query, Side::key}) {
-    const qkcts_norm& norm = side == Side::query ? c.contract.terms.q_norm : c.contract.terms.k_norm;
+  for (const Side side : sides) {
+    const qkcts_norm& norm = norm_of(c.contract.terms, side);
     if (norm.applied == 0) continue;
-    const std::int64_t heads = side == Side::query ? c.shape.q_heads : c.shape.kv_heads;
-    const std::int64_t tokens = side == Side::query ? c.shape.q_len : c.shape.k_len;
-    const double rms = balanced_rms(norm, c.shape, heads);
-    const Tensor& rows = c.inputs.at(side == Side::query ? Input::q : Input::k);
+    const Tensor rows = rows_of(c, side);
+    const std::int64_t heads = rows.shape[1], tokens = rows.shape[2], lanes = rows.shape[3];
+    const double rms = balanced_rms(norm, lanes, heads);
     for (std::int64_t t = 0; t < std::min<std::int64_t>(tokens, std::size(edge_levels)); ++t) {
       const double level = edge_levels[t] * rms;
       double squares = 0;  // over the heads of one token, since a single short row may lie far from its level
       for (std::int64_t h = 0; h < heads; ++h) squares += sum_of_squares(row_of(rows, h * tokens + t));
-      const auto count = static_cast<double>(heads * c.shape.head_dim);
+      const auto count = static_cast<double>(heads * lanes);
       const double got = std::sqrt(squares / count);
       const double slack = 5 * std::sqrt(1.9 / count);
       if (got > level * (1 + slack) || got < level * (1 - slack) - 8 * smallest_subnormal(c.inputs.format))
@@ -110,7 +113,7 @@ void draw_absorbed_tail(Draft& draft) {
 }
 
 std::string absorbed_tail_broken(const GoldenCase& golden) {
-  const Tensor& q = golden.input.inputs.at(Input::q);
+  const Tensor q = rows_of(golden.input, Side::query);
   const double half_ulp = unit_roundoff(accumulator_format(golden.input.inputs.format));
   const std::vector<double> row = row_of(q, 0);
   for (std::size_t d = 1; d < row.size(); ++d)
@@ -146,10 +149,11 @@ void draw_cancelling(Draft& draft) {
 
 std::string cancelling_broken(const GoldenCase& golden) {
   const qkcts_shape& s = golden.input.shape;
-  const std::vector<double> q = row_of(golden.input.inputs.at(Input::q), 0);
+  const std::vector<double> q = row_of(rows_of(golden.input, Side::query), 0);
+  const Tensor keys = rows_of(golden.input, Side::key);
   double total = 0, remains = 0;
   for (std::int64_t j = 0; j < s.k_len; ++j) {
-    const std::vector<double> k = row_of(golden.input.inputs.at(Input::k), j);
+    const std::vector<double> k = row_of(keys, j);
     remains += std::abs(dot(q, k));
     for (std::size_t d = 0; d < q.size(); ++d) total += std::abs(q[d] * k[d]);
   }
@@ -179,8 +183,8 @@ void draw_constant_rows(Draft& draft) {
 }
 
 std::string constant_rows_broken(const GoldenCase& golden) {
-  for (const Input input : {Input::q, Input::k}) {
-    const std::vector<double> row = row_of(golden.input.inputs.at(input), 0);
+  for (const Side side : {Side::query, Side::key}) {
+    const std::vector<double> row = row_of(rows_of(golden.input, side), 0);
     if (std::any_of(row.begin(), row.end(), [](double x) { return x != 1; })) return "row 0 is not constant";
   }
   return {};
@@ -207,11 +211,12 @@ void draw_shifted_rows(Draft& draft) {
 }
 
 std::string shifted_rows_broken(const GoldenCase& golden) {
-  for (const Input input : {Input::q, Input::k}) {
-    const std::vector<double> values = golden.input.inputs.at(input).values();
+  for (const Side side : {Side::query, Side::key}) {
+    const char* const name = side == Side::query ? "q" : "k";
+    const std::vector<double> values = rows_of(golden.input, side).values();
     for (const double x : values)
-      if (std::abs(x - 1) > 6 * shift_spread) return fmt::format("{} holds {}", input_name(input), x);
-    if (values.front() == 1 && values.back() == 1) return fmt::format("{} does not vary", input_name(input));
+      if (std::abs(x - 1) > 6 * shift_spread) return fmt::format("{} holds {}", name, x);
+    if (values.front() == 1 && values.back() == 1) return fmt::format("{} does not vary", name);
   }
   return {};
 }
@@ -219,25 +224,35 @@ std::string shifted_rows_broken(const GoldenCase& golden) {
 // ---- gain_signs ---------------------------------------------------------------------------------------------------
 
 std::string gain_signs_fault(const Draft& draft) {
-  for (const Side side : {Side::query, Side::key})
-    if (draft.norm(side).applied != 0 && draft.norm(side).gain != QKCTS_GAIN_NONE) return {};
+  const qkcts_projection& projection = draft.contract.terms.projection;
+  for (const qkcts_norm& norm : {draft.norm(Side::query), draft.norm(Side::key), draft.norm(Side::value),
+                                 projection.q_input, projection.k_input})
+    if (norm.applied != 0 && norm.gain != QKCTS_GAIN_NONE) return {};
   return "needs a gain";
 }
 
 void draw_gain_signs(Draft& draft) {
   constexpr double factors[] = {-1, 1, 0, 2, -0.5, 1, 4, -1};
-  for (std::vector<double>* gain : {&draft.q_gain, &draft.k_gain})
+  for (std::vector<double>* gain :
+       {&draft.q_gain, &draft.k_gain, &draft.v_gain, &draft.q_projection.gain, &draft.k_projection.gain})
     for (std::size_t i = 0; i < gain->size(); ++i) (*gain)[i] *= factors[(i + i / 8) % std::size(factors)];
 }
 
 std::string gain_signs_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : {Side::query, Side::key}) {
-    const Input input = side == Side::query ? Input::q_gain : Input::k_gain;
-    const qkcts_norm& norm = side == Side::query ? c.contract.terms.q_norm : c.contract.terms.k_norm;
-    if (!c.inputs.has(input)) continue;
-    std::vector<double> factors = c.inputs.at(input).values();
-    if (norm.gain == QKCTS_GAIN_ONE_PLUS_W)
+  const qkcts_contract& terms = c.contract.terms;
+  const struct {
+    Input input;
+    const qkcts_norm& norm;
+  } gains[] = {{Input::q_gain, terms.q_norm},
+               {Input::k_gain, terms.k_norm},
+               {Input::v_gain, terms.v_norm},
+               {Input::q_x_gain, terms.projection.q_input},
+               {Input::k_x_gain, terms.projection.k_input}};
+  for (const auto& gain : gains) {
+    if (!c.inputs.has(gain.input)) continue;
+    std::vector<double> factors = c.inputs.at(gain.input).values();
+    if (gain.norm.gain == QKCTS_GAIN_ONE_PLUS_W)
       for (double& factor : factors) factor += 1;
     const auto is_negative = [](double x) { return x < 0; };
     if (std::none_of(factors.begin(), factors.end(), is_negative)) return "no gain is negative";
@@ -248,17 +263,19 @@ std::string gain_signs_broken(const GoldenCase& golden) {
 
 constexpr InputFamily list[] = {
     {"eps_edge", "rows at 100 to 0.01 times the rms where epsilon decides, and zero rows", "QK-EPS",
-     "tokens have the rms that their level says; every sixth is zero", eps_edge_fault, draw_eps_edge, eps_edge_broken},
+     "tokens have the rms that their level says; every sixth is zero", eps_edge_fault, draw_eps_edge, eps_edge_broken,
+     true},
     {"absorbed_tail", "one large entry before many that a sequential sum loses: the worst case of its bound", "QK-NORM",
      "squares of the tail are half an ulp of 1 in the accumulator", needs_lanes, draw_absorbed_tail,
-     absorbed_tail_broken},
+     absorbed_tail_broken, true},
     {"cancelling", "dots and weighted sums that nearly cancel: errors stand out against the result", "QK-SCALE",
-     "sum |q k| is at least 16 times |sum q k|", needs_lanes, draw_cancelling, cancelling_broken},
+     "sum |q k| is at least 16 times |sum q k|", needs_lanes, draw_cancelling, cancelling_broken, true},
     {"constant_rows", "constant and nearly constant rows: centring decides everything", "QK-NORM",
      "every fourth row is constant, the others within a quarter of it", constant_rows_fault, draw_constant_rows,
-     constant_rows_broken},
+     constant_rows_broken, true},
     {"shifted_rows", "rows whose mean is a thousand times their deviation: how the variance is formed decides",
-     "QK-VAR", "every entry of q and k within 6/1024 of 1", shifted_rows_fault, draw_shifted_rows, shifted_rows_broken},
+     "QK-VAR", "every entry of q and k within 6/1024 of 1", shifted_rows_fault, draw_shifted_rows, shifted_rows_broken,
+     true},
     {"gain_signs", "negative, zero and large gains", "QK-GAIN",
      "each gain has a negative entry, and a zero if longer than 2", gain_signs_fault, draw_gain_signs,
      gain_signs_broken},

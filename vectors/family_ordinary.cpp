@@ -20,7 +20,8 @@ void keep_ordinary(Draft&) {}
 
 // Mean of x^2 is 1 within 5 standard errors; Var x^2 = 1.9 for a kurtosis of 2.9.
 std::string gaussian_broken(const GoldenCase& golden) {
-  for (const Input input : {Input::q, Input::k, Input::v}) {
+  for (const Input input : {Input::q, Input::k, Input::v, Input::q_x, Input::k_x}) {
+    if (!golden.input.inputs.has(input)) continue;
     const std::vector<double> values = golden.input.inputs.at(input).values();
     const auto count = static_cast<double>(values.size());
     const double excess = sum_of_squares(values) / count - 1;
@@ -49,8 +50,7 @@ void draw_correlated(Draft& draft) {
 
 std::string correlated_broken(const GoldenCase& golden) {
   const qkcts_shape& s = golden.input.shape;
-  const Tensor& q = golden.input.inputs.at(Input::q);
-  const Tensor& k = golden.input.inputs.at(Input::k);
+  const Tensor q = rows_of(golden.input, Side::query), k = rows_of(golden.input, Side::key);
   double sum = 0;
   double count = 0;
   for (std::int64_t b = 0; b < s.batch; ++b)
@@ -115,8 +115,7 @@ void draw_norm40(Draft& draft) {
 
 std::string norm40_broken(const GoldenCase& golden) {
   const qkcts_shape& s = golden.input.shape;
-  const Tensor& q = golden.input.inputs.at(Input::q);
-  const Tensor& k = golden.input.inputs.at(Input::k);
+  const Tensor q = rows_of(golden.input, Side::query), k = rows_of(golden.input, Side::key);
   for (std::int64_t row = 0; row < s.batch * s.q_heads * s.q_len; ++row) {
     const std::int64_t b = row / s.q_len / s.q_heads;
     const std::int64_t kv_head = kv_head_of(golden.input.contract.terms, s, row / s.q_len % s.q_heads);
@@ -146,7 +145,7 @@ void draw_magnitude_sweep(Draft& draft) {
 
 std::string magnitude_sweep_broken(const GoldenCase& golden) {
   const qkcts_shape& s = golden.input.shape;
-  const Tensor& q = golden.input.inputs.at(Input::q);
+  const Tensor q = rows_of(golden.input, Side::query);
   const double first = sum_of_squares(row_of(q, 0));
   const std::int64_t last = std::min<std::int64_t>(s.q_len, sweep_steps) - 1;
   const double ratio = std::sqrt(sum_of_squares(row_of(q, last)) / first);
@@ -240,17 +239,17 @@ std::string offset_positions_broken(const GoldenCase& golden) {
 
 constexpr InputFamily list[] = {
     {"gaussian", "rows as a model makes them; every clause acts a little", "QK-NORM",
-     "mean square of q, k and v is 1 within 5 standard errors, no entry beyond 6", always, keep_ordinary,
-     gaussian_broken},
+     "mean square of q, k and v (of q_x and k_x under a projection) is 1 within 5 standard errors, no entry beyond 6",
+     always, keep_ordinary, gaussian_broken},
     {"correlated", "each query resembles one key, as trained heads make it: uneven weights", "QK-SOFTMAX",
-     "mean cosine between a query and its key above 0.6", needs_lanes, draw_correlated, correlated_broken},
+     "mean cosine between a query and its key above 0.6", needs_lanes, draw_correlated, correlated_broken, true},
     {"norm40", "q = k with norm exactly 40, so q.k = 1600: what each norm and cap makes of it", "QK-NORM",
-     "each query equals a key, norm exactly 40", norm40_fault, draw_norm40, norm40_broken},
+     "each query equals a key, norm exactly 40", norm40_fault, draw_norm40, norm40_broken, true},
     {"magnitude_sweep", "the same direction with norms times 2^0 .. 2^14: saturation, unless a norm prevents it",
-     "QK-NORM", "row norms grow by powers of two", always, draw_magnitude_sweep, magnitude_sweep_broken},
+     "QK-NORM", "row norms grow by powers of two", always, draw_magnitude_sweep, magnitude_sweep_broken, true},
     {"long_rows", "many tiles, scores that rise along the keys: an online softmax rescales again and again",
      "QK-SOFTMAX", "the largest score lies in the last third of the visible keys in most rows", long_rows_fault,
-     draw_long_rows, long_rows_broken},
+     draw_long_rows, long_rows_broken, true},
     {"offset_positions", "positions from 100,000 on in random order: position is not the index of the row", "QK-ROPE",
      "positions of a batch entry are distinct, unordered and at least 100,000", offset_positions_fault,
      draw_offset_positions, offset_positions_broken},

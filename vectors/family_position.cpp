@@ -61,6 +61,7 @@ constexpr double farthest_step = 0x1p24;  // a position is a number of binary32 
 std::string temperature_steps_fault(const Draft& draft) {
   const qkcts_logits& logits = draft.contract.terms.logits;
   if (logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE) return "needs a query temperature";
+  if (logits.query_temperature != QKCTS_QUERY_TEMPERATURE_LOG) return "needs a query temperature that steps";
   if (draft.has_tables()) return "needs positions that no table limits";
   if (logits.query_period + logits.query_shift > farthest_step / 16) return "its first steps lie too far away";
   return draft.shape.q_len < 2 ? "needs at least 2 queries" : std::string();
@@ -95,12 +96,51 @@ std::string temperature_steps_broken(const GoldenCase& golden) {
   return {};
 }
 
+// ---- temperature_ratio --------------------------------------------------------------------------------------------
+
+std::string temperature_ratio_fault(const Draft& draft) {
+  const qkcts_logits& logits = draft.contract.terms.logits;
+  if (logits.query_temperature != QKCTS_QUERY_TEMPERATURE_LOG_RATIO) return "needs a query temperature of the ratio";
+  if (draft.has_tables()) return "needs positions that no table limits";
+  if (logits.query_period > farthest_step / 16) return "its period is too long";
+  if (logits.query_period < logits.query_shift + 2) return "needs a period beyond its shift, to stand below it";
+  return draft.shape.q_len < 4 ? "needs at least 4 queries" : std::string();
+}
+
+double ratio_of(const qkcts_logits& logits, double position) {
+  return (position + logits.query_shift) / logits.query_period;
+}
+
+// Where the logarithm begins: the last position without effect, the one of ratio exactly 1, the first with an effect;
+// then 0 and places further and further away.
+void draw_temperature_ratio(Draft& draft) {
+  const qkcts_logits& logits = draft.contract.terms.logits;
+  const double begin = logits.query_period - logits.query_shift;
+  const double places[] = {begin - 1, begin, begin + 1, 0, 7 * logits.query_period, farthest_step / 3};
+  draft.first_position = 0;
+  for (std::size_t i = 0; i < draft.q_position_ids.size(); ++i) {
+    const auto t = i % static_cast<std::size_t>(draft.shape.q_len);
+    draft.q_position_ids[i] = static_cast<std::int32_t>(places[t % std::size(places)]);
+  }
+}
+
+std::string temperature_ratio_broken(const GoldenCase& golden) {
+  const qkcts_logits& logits = golden.input.contract.terms.logits;
+  const std::vector<double> ids = golden.input.inputs.at(Input::q_position_ids).values();
+  const double below = ratio_of(logits, ids[0]), at = ratio_of(logits, ids[1]), above = ratio_of(logits, ids[2]);
+  if (below < 1 && at == 1 && above > 1 && ids[0] + 2 == ids[2]) return {};
+  return fmt::format("the ratios of the first queries are {}, {}, {}", below, at, above);
+}
+
 constexpr InputFamily list[] = {
     {"far_positions", "positions from 0 to 32,768 in no order: angles that binary32 knows to a hundredth", "QK-ROPE",
      "positions of q and of k reach from 0 to 32,768", far_positions_fault, draw_far_positions, far_positions_broken},
     {"temperature_steps", "queries on both sides of a step of the temperature, near and far", "QK-QTEMP",
      "a step lies between queries 2t and 2t + 1", temperature_steps_fault, draw_temperature_steps,
      temperature_steps_broken},
+    {"temperature_ratio", "queries around the position where the logarithm begins, at 0 and far away", "QK-QTEMP",
+     "of the first three queries the ratio is below 1, exactly 1 and above 1, one position apart",
+     temperature_ratio_fault, draw_temperature_ratio, temperature_ratio_broken},
 };
 
 }  // namespace

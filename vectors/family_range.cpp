@@ -36,17 +36,16 @@ std::string huge_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
   const double factor = std::ldexp(1.0, huge_exponent(c.inputs.format));
   const double overflow = parameters(accumulator_format(c.inputs.format)).largest;
-  for (const Input input : {Input::q, Input::k}) {
-    const qkcts_norm& norm = input == Input::q ? c.contract.terms.q_norm : c.contract.terms.k_norm;
-    if (norm.applied == 0) continue;
-    const std::vector<double> values = c.inputs.at(input).values();
+  for (const Side side : {Side::query, Side::key}) {
+    const char* const name = side == Side::query ? "q" : "k";
+    if (norm_of(c.contract.terms, side).applied == 0) continue;
+    const std::vector<double> values = rows_of(c, side).values();
     double largest = 0;
     for (const double x : values) largest = std::max(largest, std::abs(x));
-    if (largest < factor || !std::isfinite(largest))
-      return fmt::format("{} reaches only {}", input_name(input), largest);
-    const std::int64_t heads = input == Input::q ? c.shape.q_heads : c.shape.kv_heads;
+    if (largest < factor || !std::isfinite(largest)) return fmt::format("{} reaches only {}", name, largest);
+    const std::int64_t heads = side == Side::query ? c.shape.q_heads : c.shape.kv_heads;
     if (largest > std::sqrt(overflow / static_cast<double>(heads * c.shape.head_dim)))
-      return fmt::format("{} reaches {}, its squares may overflow", input_name(input), largest);
+      return fmt::format("{} reaches {}, its squares may overflow", name, largest);
   }
   return {};
 }
@@ -76,14 +75,17 @@ void draw_subnormal(Draft& draft) {
 }
 
 std::string subnormal_broken(const GoldenCase& golden) {
-  const CaseInputs& inputs = golden.input.inputs;
-  for (const Input input : {Input::q, Input::k, Input::v}) {
-    if (input != Input::v && golden.input.shape.head_dim < 2) continue;
-    const std::vector<double> values = inputs.at(input).values();
-    const auto is_subnormal = [&](double x) { return x != 0 && std::abs(x) < smallest_normal(inputs.format); };
+  const Format format = golden.input.inputs.format;
+  for (const Side side : {Side::query, Side::key, Side::value}) {
+    if (side != Side::value && golden.input.shape.head_dim < 2) continue;
+    const std::vector<double> values = rows_of(golden.input, side).values();
+    const auto is_subnormal = [&](double x) { return x != 0 && std::abs(x) < smallest_normal(format); };
     const auto count = std::count_if(values.begin(), values.end(), is_subnormal);
     if (count * 3 < static_cast<std::ptrdiff_t>(values.size()))
-      return fmt::format("only {} of {} entries of {} are subnormal", count, values.size(), input_name(input));
+      return fmt::format("only {} of {} entries of {} are subnormal", count, values.size(),
+                         side == Side::query ? "q"
+                         : side == Side::key ? "k"
+                                             : "v");
   }
   return {};
 }
@@ -91,9 +93,9 @@ std::string subnormal_broken(const GoldenCase& golden) {
 constexpr InputFamily list[] = {
     {"huge", "entries whose squares come near the end of the exponent range, without reaching it", "QK-NORM",
      "largest entry at least 2^55 (2^12 in binary16, 2^500 in binary64), no sum of squares overflows", huge_fault,
-     draw_huge, huge_broken},
+     draw_huge, huge_broken, true},
     {"subnormal", "half of the entries are subnormal: gradual underflow and flushing differ", "QK-FMT",
-     "a third of q, k and v is subnormal", always, draw_subnormal, subnormal_broken},
+     "a third of q, k and v is subnormal", always, draw_subnormal, subnormal_broken, true},
 };
 
 }  // namespace

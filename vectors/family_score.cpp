@@ -156,14 +156,14 @@ std::string tied_broken(const GoldenCase& golden) {
 constexpr InputFamily list[] = {
     {"near_cap", "scores from half a cap to four caps below zero: the cap's whole bend, and mask sentinels in reach",
      "QK-CAP", "three quarters of the scores are negative, the lowest is below -2 caps", near_cap_fault, draw_near_cap,
-     near_cap_broken},
+     near_cap_broken, true},
     {"one_hot", "one key outweighs all others by more than exp can represent: saturation, entropy 0", "QK-SOFTMAX",
-     "the median of p_max is above 1 - 2^-40", one_hot_fault, draw_one_hot, one_hot_broken},
+     "the median of p_max is above 1 - 2^-40", one_hot_fault, draw_one_hot, one_hot_broken, true},
     {"low_scores", "all scores far below zero: a running maximum that starts at 0 or is reset to it loses the row",
-     "QK-SOFTMAX", "every score is below -110 (-760 in binary64)", low_scores_fault, draw_low_scores,
-     low_scores_broken},
+     "QK-SOFTMAX", "every score is below -110 (-760 in binary64)", low_scores_fault, draw_low_scores, low_scores_broken,
+     true},
     {"tied", "equal scores: uniform rows and tied maxima, whose exact results lie on rounding boundaries", "QK-SOFTMAX",
-     "scores two keys apart are equal", always, draw_tied, tied_broken},
+     "scores two keys apart are equal", always, draw_tied, tied_broken, true},
 };
 
 }  // namespace

@@ -13,4 +13,7 @@ namespace qkcts {
 // 2: a clause of ABI 1.1 says something. What that brings to a file is listed in docs/vector_format.md, "Versions".
 std::uint32_t format_version_of(const qkcts_contract& terms);
 
+// Of a file that holds a profile which is not shipped.
+constexpr std::uint32_t own_profile_version = 3;
+
 }  // namespace qkcts

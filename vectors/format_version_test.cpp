@@ -44,17 +44,37 @@ TEST(FormatVersion, IsTheSmallestThatKnowsTheContract) {
   EXPECT_EQ(format_version_of(terms), 1U);
   terms.q_range.multiplier = 2;
   EXPECT_EQ(format_version_of(terms), 2U);
+  terms.v_range.multiplier = 1;
+  EXPECT_EQ(format_version_of(terms), 2U);
+  terms.v_range.multiplier = 2;
+  EXPECT_EQ(format_version_of(terms), 3U);
+}
+
+// What 1.2 put into structs and enumerations of 1.1 is known by its value.
+TEST(FormatVersion, TellsTheVersionsOfOneField) {
+  qkcts_contract terms = shipped_contract("clause_query_temperature").terms;
+  EXPECT_EQ(format_version_of(terms), 2U);
+  terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG_RATIO;
+  EXPECT_EQ(format_version_of(terms), 3U);
+  terms = shipped_contract("clause_rope_ntk").terms;
+  EXPECT_EQ(format_version_of(terms), 2U);
+  terms.rotation.tables = QKCTS_TABLES_PER_HEAD;
+  EXPECT_EQ(format_version_of(terms), 3U);
+  terms = shipped_contract("plain_sdpa").terms;
+  terms.rounding.probs = QKCTS_BFLOAT16;
+  EXPECT_EQ(format_version_of(terms), 3U);
 }
 
 // Each new clause has a shipped contract of its own; what was there before stays a file of version 1.
 TEST(FormatVersion, OfEveryShippedContract) {
-  std::size_t later = 0;
-  for (const std::string& name : shipped_contracts())
-    if (format_version_of(shipped_contract(name).terms) == 2) ++later;
-  EXPECT_GE(later, 26U);
+  std::size_t of_version[4] = {};
+  for (const std::string& name : shipped_contracts()) ++of_version[format_version_of(shipped_contract(name).terms)];
+  EXPECT_GE(of_version[2], 26U);
+  EXPECT_GE(of_version[3], 27U);
   EXPECT_EQ(format_version_of(shipped_contract("qwen3_rmsnorm").terms), 1U);
   EXPECT_EQ(format_version_of(shipped_contract("clause_temperature_softcap").terms), 1U);
   EXPECT_EQ(format_version_of(shipped_contract("clause_heads_tile").terms), 2U);
+  EXPECT_EQ(format_version_of(shipped_contract("clause_projection").terms), 3U);
 }
 
 TEST(FormatVersion, AFileSaysIt) {
@@ -78,10 +98,61 @@ TEST(FormatVersion, AFileThatSaysAnotherIsRefused) {
   set_version(later, 1);
   EXPECT_EQ(refusal(old), old + ": has format version 2, but its contracts make it version 1");
   EXPECT_EQ(refusal(later), later + ": has format version 1, but its contracts make it version 2");
-  for (const std::uint32_t version : {0U, 3U}) {
+  for (const std::uint32_t version : {0U, 4U}) {
     set_version(old, version);
-    EXPECT_NE(refusal(old).find("this program reads versions 1 to 2"), std::string::npos);
+    EXPECT_NE(refusal(old).find("this program reads versions 1 to 3"), std::string::npos);
   }
+}
+
+// Everything that came with version 3 is written and read: inputs, stages, three axes of tables.
+TEST(FormatVersion, TheThirdVersionIsWrittenAndRead) {
+  const TemporaryFolder folder;
+  const std::vector<GoldenCase> cases = {
+      sample_golden("clause_projection_two_norms", "gaussian", Format::bfloat16, "2,4,2,3,5,8,6"),
+      sample_golden("clause_v_full_width", "gaussian", Format::binary32, "1,4,2,3,5,8,6"),
+      sample_golden("clause_rope_tables_per_head", "gaussian", Format::binary16, "1,3,3,4,5,8,6"),
+      sample_golden("clause_round_eager", "gaussian", Format::binary32, "1,4,2,3,5,8,6")};
+  const CorpusReader reader(write_corpus(folder, "a.h5", cases));
+  EXPECT_EQ(reader.info().format_version, 3);
+  for (const GoldenCase& golden : cases) {
+    const GoldenCase read = reader.read(golden.input.slug);
+    EXPECT_EQ(read.digest, case_digest(golden));
+    for (std::size_t i = 0; i < input_count; ++i) {
+      const auto &was = golden.input.inputs.tensors[i], &is = read.input.inputs.tensors[i];
+      ASSERT_EQ(was.has_value(), is.has_value()) << input_name(static_cast<Input>(i));
+      if (!was) continue;
+      EXPECT_EQ(was->shape, is->shape) << input_name(static_cast<Input>(i));
+      EXPECT_EQ(was->bytes, is->bytes) << input_name(static_cast<Input>(i));
+    }
+    for (const qkcts_stage stage : all_stages) {
+      ASSERT_EQ(golden.stages[stage].present, read.stages[stage].present) << stage_name(stage);
+      EXPECT_EQ(golden.stages[stage].values.expected, read.stages[stage].values.expected) << stage_name(stage);
+      EXPECT_EQ(reader.outline(golden.input.slug).stages[stage].present, golden.stages[stage].present);
+    }
+  }
+  const GoldenCase projected = reader.read(cases[0].input.slug);
+  EXPECT_TRUE(projected.stages[QKCTS_STAGE_Q_PROJ].present && projected.input.inputs.has(Input::k_x_gain));
+  EXPECT_FALSE(projected.input.inputs.has(Input::q));
+  EXPECT_EQ(reader.read(cases[2].input.slug).input.inputs.at(Input::cos).shape.size(), 3U);
+}
+
+// The widths of what is projected are nowhere said but in the tensors themselves, so these have to agree.
+TEST(FormatVersion, TensorsOfAProjectionThatDoNotFitEachOtherAreRefused) {
+  const TemporaryFolder folder;
+  const GoldenCase good = sample_golden("clause_projection_input_norm", "gaussian", Format::binary32, "1,4,2,3,5,8,6");
+  EXPECT_EQ(refusal(write_corpus(folder, "a.h5", {good})), "accepted");
+  const auto refused = [&](Input input, const std::vector<std::int64_t>& shape) {
+    GoldenCase bad = good;
+    Tensor& tensor = *bad.input.inputs.tensors[static_cast<std::size_t>(input)];
+    tensor = Tensor::zeros(tensor.type, shape);
+    return refusal(write_corpus(folder, "b.h5", {bad}));
+  };
+  const std::int64_t width = good.input.inputs.at(Input::q_x).shape[2];
+  EXPECT_NE(refused(Input::q_x, {1, 3, width + 1}).find("width"), std::string::npos);
+  EXPECT_NE(refused(Input::q_weight, {width - 1, 32}).find("width"), std::string::npos);
+  EXPECT_NE(refused(Input::q_weight, {width, 31}).find("has another shape"), std::string::npos);
+  EXPECT_NE(refused(Input::q_x_gain, {width + 1}).find("width"), std::string::npos);
+  EXPECT_NE(refused(Input::k_x_bias, {1}), "accepted");
 }
 
 // Neither the writer nor the reader nor HDF5 may touch a payload, a sign or the signalling bit.

@@ -90,6 +90,35 @@ Outcome work_on(const PlannedCase& planned, Tier tier) {
   return outcome;
 }
 
+// [P, H * pairs] as [H, P, pairs].
+Tensor cut_into_heads(const Tensor& wide, std::int64_t heads) {
+  const std::int64_t rows = wide.shape[0], pairs = wide.shape[1] / heads;
+  Tensor cut = Tensor::zeros(wide.type, {heads, rows, pairs});
+  for (std::int64_t h = 0; h < heads; ++h)
+    for (std::int64_t p = 0; p < rows; ++p)
+      for (std::int64_t i = 0; i < pairs; ++i)
+        cut.set_pattern(static_cast<std::size_t>((h * rows + p) * pairs + i),
+                        wide.pattern(static_cast<std::size_t>((p * heads + h) * pairs + i)));
+  return cut;
+}
+
+// Tables per head are one rotation of the full width, cut into heads (QK-ROPE-12).
+RopeTables case_tables(const PlannedCase& planned, const DrawnCase& drawn) {
+  qkcts_rope rope = planned.contract.terms.rope;
+  qkcts_rotation rotation = planned.contract.terms.rotation;
+  const auto tables_of = [&](std::int64_t width) {
+    return rope_tables(rope, rotation, width, drawn.first_position, drawn.table_rows,
+                       accumulator_format(planned.format));
+  };
+  if (rotation.tables != QKCTS_TABLES_PER_HEAD) return tables_of(planned.shape.head_dim);
+  const std::int64_t heads = planned.shape.q_heads;
+  const std::int64_t rotated = rope.rotated == 0 ? planned.shape.head_dim : rope.rotated;
+  rope.rotated = 0;
+  rotation.tables = QKCTS_TABLES_SHARED;
+  const RopeTables wide = tables_of(heads * rotated);
+  return {cut_into_heads(wide.cos, heads), cut_into_heads(wide.sin, heads)};
+}
+
 // Threads that work on the cases in order; the caller takes the outcomes in order.
 class Workers {
  public:
@@ -158,20 +187,18 @@ Case make_case(const PlannedCase& planned, std::int64_t& first_position) {
   drawn.c.slug = planned.slug;
   first_position = drawn.first_position;
   if (drawn.table_rows > 0) {
-    const qkcts_contract& terms = planned.contract.terms;
-    RopeTables tables = rope_tables(terms.rope, terms.rotation, planned.shape.head_dim, drawn.first_position,
-                                    drawn.table_rows, accumulator_format(planned.format));
+    RopeTables tables = case_tables(planned, drawn);
     drawn.c.inputs.set(Input::cos, std::move(tables.cos));
     drawn.c.inputs.set(Input::sin, std::move(tables.sin));
   }
   return std::move(drawn.c);
 }
 
-Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<std::string>& profiles, Tier tier) {
+Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<Profile>& profiles, Tier tier) {
   ReferenceResult result = evaluate(c, rows, tier);
   Evidence evidence;
-  for (const std::string& name : profiles) {
-    std::array<StageBudget, QKCTS_STAGE_COUNT> budgets = stage_budgets(c, result.exact, rows, shipped_profile(name));
+  for (const Profile& profile : profiles) {
+    std::array<StageBudget, QKCTS_STAGE_COUNT> budgets = stage_budgets(c, result.exact, rows, profile);
     for (const qkcts_stage stage : all_stages) evidence.stages[stage].budgets.push_back(std::move(budgets[stage]));
   }
   for (const qkcts_stage stage : all_stages) {
@@ -193,10 +220,11 @@ GoldenCase make_golden(const PlannedCase& planned, std::vector<DroppedProfile>& 
   golden.description = input_family(planned.family).reason;
   golden.seed = planned.seed;
   golden.profiles = planned.profiles;
+  golden.own_profiles = planned.own_profiles;
   if (golden.profiles.empty())
     for (const Profile& profile : profiles_for(planned.format)) golden.profiles.push_back(profile.name);
   const StageRows rows = select_rows(planned.contract.terms, planned.shape, planned.rows, planned.seed);
-  Evidence evidence = make_evidence(golden.input, rows, golden.profiles, tier);
+  Evidence evidence = make_evidence(golden.input, rows, profiles_named(golden.profiles, golden.own_profiles), tier);
   golden.stages = std::move(evidence.stages);
   golden.entropy = evidence.entropy;
   golden.p_max = evidence.p_max;
@@ -243,7 +271,9 @@ double estimated_bytes(const PlannedCase& planned) {
   double bytes = 20000;
   for (const InputRequirement& need : required_inputs(planned.contract.terms, planned.shape, planned.format)) {
     double elements = 1;
-    for (const std::int64_t extent : need.shape) elements *= static_cast<double>(std::max<std::int64_t>(1, extent));
+    // A negative extent is that of a tensor's own: rows of tables, entries of what is projected.
+    for (const std::int64_t extent : need.shape)
+      elements *= static_cast<double>(extent > 0 ? extent : extent == -1 ? 1 : planned.shape.head_dim);
     bytes += elements * static_cast<double>(element_size(need.type));
   }
   const std::size_t profiles = planned.profiles.empty() ? profiles_for(planned.format).size() : planned.profiles.size();

@@ -59,12 +59,12 @@ Case make_case(const PlannedCase& planned, std::int64_t& first_position);  // of
 // remains, the golden case has no profile and no stage.
 GoldenCase make_golden(const PlannedCase& planned, std::vector<DroppedProfile>& dropped, Tier tier = Tier::automatic);
 
-// Budgets of the named profiles, and the proven stages, of given inputs: what `verify` compares with.
+// Budgets of the profiles, and the proven stages, of given inputs: what `verify` compares with.
 struct Evidence {
   std::array<GoldenStage, QKCTS_STAGE_COUNT> stages;
   Range entropy, p_max, score_max;
 };
-Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<std::string>& profiles,
+Evidence make_evidence(const Case& c, const StageRows& rows, const std::vector<Profile>& profiles,
                        Tier tier = Tier::automatic);
 
 // Rough figures, for progress and for refusing absurd plans politely.

@@ -20,7 +20,7 @@ GenerateReport generate(const Plan& plan, const std::string& path, unsigned jobs
 
 TEST(Generate, TheBytesDoNotDependOnTheNumberOfJobs) {
   const TemporaryFolder folder;
-  for (const char* suite : {"smoke", "clauses"}) {
+  for (const char* suite : {"smoke", "clauses", "points"}) {
     const Plan plan = load_plan(suite);
     const GenerateReport one = generate(plan, folder.file("1.h5"), 1);
     EXPECT_TRUE(one.refused.empty()) << suite;

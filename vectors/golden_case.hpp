@@ -10,6 +10,7 @@
 #include "conformance/budget.hpp"
 #include "conformance/case.hpp"
 #include "conformance/evidence.hpp"
+#include "vectors/own_profile.hpp"
 
 namespace qkcts {
 
@@ -30,6 +31,7 @@ struct GoldenCase {
   std::uint64_t seed = 0;
   std::int64_t first_position = 0;  // row r of cos and sin belongs to position first_position + r; 0 without tables
   std::vector<std::string> profiles;
+  OwnProfiles own_profiles;  // of those that are not shipped
   std::array<GoldenStage, QKCTS_STAGE_COUNT> stages;
   Range entropy, p_max, score_max;
   std::string digest;  // SHA-256 of names, shapes, formats and raw bits

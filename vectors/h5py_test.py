@@ -3,6 +3,7 @@
 that every expected value is the correctly rounded one. Usage: h5py_test.py CORPUS"""
 
 import hashlib
+import json
 import struct
 import sys
 
@@ -10,10 +11,19 @@ import h5py
 import numpy
 
 INPUTS = ["q", "k", "v", "q_gain", "k_gain", "q_bias", "k_bias", "cos", "sin", "q_position_ids", "k_position_ids",
-          "scale", "mask", "bias", "kv_len", "alibi_slopes", "sink", "q_document_ids", "k_document_ids", "prefix_len"]
-STAGES = ["q_norm", "k_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs", "lse", "output"]
+          "scale", "mask", "bias", "kv_len", "alibi_slopes", "sink", "q_document_ids", "k_document_ids", "prefix_len",
+          "v_gain", "v_bias", "q_x", "k_x", "q_weight", "k_weight", "q_weight_bias", "k_weight_bias", "q_x_gain",
+          "q_x_bias", "k_x_gain", "k_x_bias"]
+STAGES = ["q_proj", "k_proj", "q_norm", "k_norm", "v_norm", "q_rope", "k_rope", "scores", "capped", "masked", "probs",
+          "lse", "output"]
 PRECISION = {"binary64": 53, "binary32": 24, "binary16": 11, "bfloat16": 8}
 SMALLEST_EXPONENT = {"binary64": -1022, "binary32": -126, "binary16": -14, "bfloat16": -126}
+# Formats of rounding points alone.
+PRECISION.update({"e4m3fn": 4, "e5m2": 3})
+SMALLEST_EXPONENT.update({"e4m3fn": -6, "e5m2": -14})
+# The rounding point of a stage itself. q_rope and k_rope are left out: their points hold for rotated lanes only.
+POINTS = {"q_proj": "q_projection", "k_proj": "k_projection", "q_norm": "q_norm", "k_norm": "k_norm",
+          "v_norm": "v_norm", "scores": "scores", "capped": "capped", "probs": "probs", "output": "output"}
 
 
 def text(value):
@@ -46,7 +56,7 @@ def rows_of(stage, shape, group):
     if "rows" in group:
         return group["rows"][...]
     batch, q_heads, kv_heads, q_len, k_len = shape[:5]
-    of_keys = stage in ("k_norm", "k_rope")
+    of_keys = stage in ("k_proj", "k_norm", "k_rope", "v_norm")
     return numpy.arange(batch * (kv_heads * k_len if of_keys else q_heads * q_len), dtype=numpy.uint32)
 
 
@@ -115,11 +125,23 @@ def check_rounding(name, group):
     assert (error <= ulp / 2 + fine / 512).all(), name
 
 
+def check_point(name, group, form):
+    """In a stage with a rounding point of its own value_hi is a number of that format, and nothing is left for value_lo."""
+    judged = numpy.isfinite(group["value_hi"][...]) & ((group["rule"][...] != 3) if "rule" in group else True)
+    values = group["value_hi"][...][judged]
+    exponent = numpy.maximum(numpy.frexp(values)[1] - 1, SMALLEST_EXPONENT[form])
+    units = values / numpy.ldexp(1.0, exponent - PRECISION[form] + 1)
+    assert (units == numpy.rint(units)).all(), name
+    assert (group["value_lo"][...][judged] == 0).all(), name
+
+
 def count_nans(case):
-    """NaNs in k and v by their bits, and how many of them are not the canonical one."""
+    """NaNs in k (or what it is projected from) and v by their bits, and how many of them are not the canonical one."""
     form = text(case.attrs["format"])
     all_nans = other = 0
-    for name in ("k", "v"):
+    for name in ("k", "k_x", "v"):
+        if name not in case["inputs"]:
+            continue
         bits = raw_bits(case["inputs"][name]).astype(numpy.uint64)
         size = 8 * raw_bits(case["inputs"][name]).dtype.itemsize
         infinity = ((1 << (size - PRECISION[form])) - 1) << (PRECISION[form] - 1)
@@ -134,8 +156,15 @@ def main(path):
     nans = payloads = 0
     stored = h5py.File(path, "r")
     assert text(stored.attrs["format"]) == "qkcts-vectors"
-    assert stored.attrs["format_version"][0] in (1, 2)
+    assert stored.attrs["format_version"][0] in (1, 2, 3)
     contracts = {name: text(group.attrs["digest"]) for name, group in stored["contracts"].items()}
+    profiles = {}  # those that are not shipped
+    for name, group in stored.get("profiles", {}).items():
+        profiles[name] = hashlib.sha256(text(group.attrs["json"]).encode()).hexdigest()
+        assert profiles[name] == text(group.attrs["digest"]), name
+    roundings = {name: json.loads(text(group.attrs["json"])).get("rounding", {})
+                 for name, group in stored["contracts"].items()}
+    points = 0
 
     def visit(name, item):
         if isinstance(item, h5py.Group) and "contract" in item.attrs:
@@ -160,13 +189,24 @@ def main(path):
         total.field(slug)
         total.field(digest)
         nans, payloads = (a + b for a, b in zip((nans, payloads), count_nans(case)))
+        rounding = roundings[text(case.attrs["contract"])]
         for name, group in case["stages"].items():
             check_rounding(slug + " " + name, group)
+            form = rounding.get(POINTS.get(name), "none")
+            if form != "none":
+                check_point(slug + " " + name, group, form)
+                points += 1
+    if profiles:
+        total.field("profiles")
+        total.number(len(profiles))
+        for name in sorted(profiles):
+            total.field(name)
+            total.field(profiles[name])
     assert total.hash.hexdigest() == text(stored.attrs["digest"]), "digest of the corpus"
     assert cases
     formats = {text(case.attrs["format"]) for case in cases.values()}
-    print("%d cases in %s: digests and roundings agree; %d NaNs in k and v, %d of them not canonical"
-          % (len(cases), ", ".join(sorted(formats)), nans, payloads))
+    print("%d cases in %s: digests and roundings agree; %d NaNs in k and v, %d of them not canonical; %d stages hold "
+          "numbers of a rounding point" % (len(cases), ", ".join(sorted(formats)), nans, payloads, points))
 
 
 main(sys.argv[1])

@@ -13,8 +13,9 @@ namespace qkcts {
 std::span<const InputFamily> input_families() {
   static const std::vector<InputFamily> all = [] {
     std::vector<InputFamily> list;
-    for (const auto part : {ordinary_families(), norm_families(), range_families(), score_families(), mask_families(),
-                            logit_families(), position_families(), clamp_families(), hidden_families()})
+    for (const auto part :
+         {ordinary_families(), norm_families(), range_families(), score_families(), mask_families(), logit_families(),
+          position_families(), clamp_families(), hidden_families(), projection_families(), point_families()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();
@@ -30,10 +31,19 @@ const InputFamily& input_family(std::string_view name) {
   throw InputError(fmt::format("there is no input family {}; the families are: {}", name, names));
 }
 
+namespace {
+
+std::string fault_of(const InputFamily& family, const Draft& draft) {
+  if (std::string fault = shape_fault(draft.contract.terms, draft.shape); !fault.empty()) return fault;
+  if (std::string fault = family.plants ? rows_fault(draft.contract.terms) : std::string(); !fault.empty())
+    return fault;
+  return family.fault(draft);
+}
+
+}  // namespace
+
 std::string family_fault(std::string_view name, const Contract& contract, const qkcts_shape& shape, Format format) {
-  const InputFamily& family = input_family(name);
-  if (std::string fault = shape_fault(contract.terms, shape); !fault.empty()) return fault;
-  return family.fault(Draft(contract, shape, format, 0));
+  return fault_of(input_family(name), Draft(contract, shape, format, 0));
 }
 
 DrawnCase draw_case(std::string_view name, const Contract& contract, const qkcts_shape& shape, Format format,
@@ -42,9 +52,10 @@ DrawnCase draw_case(std::string_view name, const Contract& contract, const qkcts
   if (std::string fault = shape_fault(contract.terms, shape); !fault.empty())
     throw InputError(fmt::format("{}: {}", contract.name, fault));
   Draft draft(contract, shape, format, seed);
-  if (std::string fault = family.fault(draft); !fault.empty())
+  if (std::string fault = fault_of(family, draft); !fault.empty())
     throw InputError(fmt::format("family {} of contract {}: {}", name, contract.name, fault));
   draft.draw_ordinary();
+  draft.planted = family.plants && draft.projects();
   family.draw(draft);
   return sealed(draft);
 }

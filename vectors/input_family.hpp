@@ -21,6 +21,8 @@ struct InputFamily {
   std::string (*fault)(const Draft& draft);
   void (*draw)(Draft& draft);                       // from the ordinary draft
   std::string (*broken)(const GoldenCase& golden);  // how the promise is broken; empty if it is kept
+  // It draws the rows of q and k themselves, so under a projection what that starts from is made to fit.
+  bool plants = false;
 };
 
 std::span<const InputFamily> input_families();

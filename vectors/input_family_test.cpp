@@ -91,6 +91,35 @@ constexpr Sample samples[] = {
     {"tied", "clause_sink_column", "1,4,2,5,14,24,20"},
     {"long_rows", "clause_mask_prefix", "1,6,2,9,129,24,20"},
     {"eps_edge", "clause_clip_before", "1,4,2,12,18,24,20"},
+    // Clauses of contract ABI 1.2: a norm of v, projections, rounding points.
+    {"gaussian", "clause_v_norm", "1,4,2,5,8,12,10"},
+    {"gaussian", "clause_projection", "1,4,2,5,8,12,10"},
+    {"correlated", "clause_projection_bias", "2,4,2,5,8,12,10"},
+    {"norm40", "clause_projection", "1,4,2,5,8,12,10"},
+    {"tied", "clause_projection_bias", "1,4,2,5,8,12,10"},
+    {"absorbed_tail", "clause_projection", "1,4,2,5,8,12,10"},
+    {"cancelling", "clause_projection", "1,4,2,5,8,12,10"},
+    {"constant_rows", "clause_projection", "1,4,2,5,8,12,10"},
+    {"eps_edge", "clause_projection", "1,4,2,7,8,12,10"},
+    {"huge", "clause_projection", "1,4,2,5,8,12,10"},
+    {"subnormal", "clause_projection", "1,4,2,5,8,12,10"},
+    {"one_hot", "clause_projection", "1,4,2,5,8,16,10"},
+    {"eps_edge", "clause_v_norm", "1,4,2,7,8,12,10"},
+    {"eps_edge", "clause_v_full_width", "1,4,2,7,8,12,10"},
+    {"gain_signs", "clause_v_full_width", "1,4,2,7,8,12,10"},
+    {"gain_signs", "clause_projection_input_norm", "1,4,2,7,8,12,10"},
+    {"clamped", "clause_v_multiplier", "1,4,2,5,8,12,20"},
+    {"padded", "clause_v_norm_hidden", "3,4,2,5,9,12,10"},
+    {"input_eps_edge", "clause_projection_input_norm", "2,4,2,7,8,12,10"},
+    {"input_eps_edge", "clause_projection_two_norms", "2,4,2,7,8,12,10"},
+    {"cancelling_bias", "clause_projection_bias", "1,4,2,5,8,12,10"},
+    {"temperature_ratio", "clause_query_temperature_ratio", "2,4,2,7,9,12,10"},
+    {"offset_positions", "clause_rope_tables_per_head", "2,3,3,7,9,12,10"},
+    {"saturated", "clause_round_e4m3fn", "1,4,2,5,8,12,10"},
+    {"halfway", "clause_round_projection", "1,4,2,7,11,24,10"},
+    {"halfway", "clause_round_rope_product", "1,4,2,7,11,24,10"},
+    {"tied", "clause_round_eager", "1,4,2,5,8,16,10"},
+    {"near_cap", "clause_round_capped", "1,4,2,5,8,16,10"},
 };
 
 std::string name_of(const testing::TestParamInfo<Sample>& info) {
@@ -171,6 +200,19 @@ TEST(InputFamily, UnfitContractsAreRefusedWithAReason) {
   EXPECT_EQ(fault("scattered_documents", "plain_sdpa", shape, Format::binary32), "needs documents");
   EXPECT_EQ(fault("prefix_ends", "qwen3_rmsnorm", shape, Format::binary32), "needs a prefix");
   EXPECT_NE(fault("one_hot", "clause_clip_after", shape, Format::binary32), "") << "a clamp bounds the scores";
+  EXPECT_EQ(fault("correlated", "clause_projection_input_norm", shape, Format::binary32),
+            "needs q and k of its own choice, but they come from rows that a norm has changed");
+  EXPECT_EQ(fault("input_eps_edge", "clause_projection", shape, Format::binary32), "needs a norm before a projection");
+  EXPECT_EQ(fault("cancelling_bias", "clause_projection", shape, Format::binary32), "needs a projection with a bias");
+  EXPECT_EQ(fault("temperature_steps", "clause_query_temperature_ratio", shape, Format::binary32),
+            "needs a query temperature that steps");
+  EXPECT_EQ(fault("temperature_ratio", "clause_query_temperature", shape, Format::binary32),
+            "needs a query temperature of the ratio");
+  EXPECT_EQ(fault("saturated", "clause_round_e5m2", shape, Format::binary32), "needs points that saturate");
+  EXPECT_EQ(fault("halfway", "clause_round_norm", shape, Format::binary32),
+            "needs points of q and k at a projection, or at the products of a rotation without a norm");
+  EXPECT_NE(fault("halfway", "clause_round_projection", shape, Format::bfloat16), "") << "nothing lies between";
+  EXPECT_EQ(fault("one_hot", "clause_round_scores", shape, Format::binary32), "");
   const PlannedCase unfit = sample_plan("plain_sdpa", "padded", Format::binary32, shape);
   EXPECT_THROW(make_case(unfit), InputError);
 }

@@ -4,6 +4,24 @@
 #include "vectors/schema.hpp"
 
 namespace qkcts {
+namespace {
+
+std::string inner_dimension(qkcts_stage stage) {
+  switch (stage) {
+    case QKCTS_STAGE_SCORES:
+    case QKCTS_STAGE_CAPPED:
+    case QKCTS_STAGE_MASKED:
+    case QKCTS_STAGE_PROBS:
+      return "key";
+    case QKCTS_STAGE_V_NORM:
+    case QKCTS_STAGE_OUTPUT:
+      return "v_lane";
+    default:
+      return "lane";
+  }
+}
+
+}  // namespace
 
 StoredType stored_type(ElementType type) {
   switch (type) {
@@ -31,9 +49,20 @@ std::vector<std::string> input_dimensions(Input input, std::size_t rank) {
       return {"batch", "kv_head", "key", "lane"};
     case Input::v:
       return {"batch", "kv_head", "key", "v_lane"};
+    case Input::q_x:
+      return {"batch", "query", "entry"};
+    case Input::k_x:
+      return {"batch", "key", "entry"};
+    case Input::q_weight:
+    case Input::k_weight:
+      return {"entry", "head_lane"};
+    case Input::q_weight_bias:
+    case Input::k_weight_bias:
+      return {"head_lane"};
     case Input::cos:
     case Input::sin:
-      return {"position", "pair"};
+      return rank == 3 ? std::vector<std::string>{"q_head", "position", "pair"}
+                       : std::vector<std::string>{"position", "pair"};
     case Input::q_position_ids:
     case Input::q_document_ids:
       return {"batch", "query"};
@@ -49,17 +78,20 @@ std::vector<std::string> input_dimensions(Input input, std::size_t rank) {
     case Input::alibi_slopes:
     case Input::sink:
       return {"q_head"};
-    default:  // gains, biases, scale: [1], [D], [H], [H*D] or [H, D], as the contract's axes say
+    default:  // gains, biases, scale: [1], [D], [H], [H*D], [E] or [H, D], as the contract's axes say
       return rank == 2 ? std::vector<std::string>{"head", "lane"} : std::vector<std::string>{"entry"};
   }
 }
 
+bool is_of_keys(qkcts_stage stage) {
+  return stage == QKCTS_STAGE_K_PROJ || stage == QKCTS_STAGE_K_NORM || stage == QKCTS_STAGE_K_ROPE ||
+         stage == QKCTS_STAGE_V_NORM;
+}
+
 StageLayout stage_layout(qkcts_stage stage, const qkcts_shape& shape, std::uint64_t stored_rows) {
-  const bool of_keys = stage == QKCTS_STAGE_K_NORM || stage == QKCTS_STAGE_K_ROPE;
+  const bool of_keys = is_of_keys(stage);
   const auto length = static_cast<std::uint64_t>(row_length(stage, shape));
-  std::string inner = "key";
-  if (stage <= QKCTS_STAGE_K_ROPE) inner = "lane";
-  if (stage == QKCTS_STAGE_OUTPUT) inner = "v_lane";
+  const std::string inner = inner_dimension(stage);
   if (stored_rows != static_cast<std::uint64_t>(row_count(stage, shape)))
     return {{stored_rows, length}, {std::string(schema::rows_dimension), inner}};
   StageLayout layout;

@@ -14,6 +14,9 @@ namespace qkcts {
 StoredType stored_type(ElementType type);
 std::vector<std::string> input_dimensions(Input input, std::size_t rank);
 
+// Is a row of the stage one of a key, and not of a query?
+bool is_of_keys(qkcts_stage stage);
+
 // Axes of `expected`, value_hi, value_lo and rule: the stage's own where every row is stored, else [rows, row length].
 struct StageLayout {
   std::vector<std::uint64_t> extents;

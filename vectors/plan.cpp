@@ -59,7 +59,7 @@ void append_group(const Json& group, const PlanOverrides& overrides, Plan& plan)
           for (std::uint32_t index = 0; index < group.value("seeds", 1U); ++index) {
             planned.contract = contract;
             planned.family = family;
-            planned.format = format_named(format).value();
+            planned.format = storage_format_named(format).value();
             planned.shape = shape_from_text(shape);
             planned.slug = case_slug(contract, family, planned.format, planned.shape, index);
             planned.seed = case_seed(plan.seed, planned.slug);
@@ -98,6 +98,26 @@ Plan plan_from_json(std::string_view text, std::string_view origin, const PlanOv
     if (!slugs.insert(planned.slug).second)
       throw InputError(fmt::format("{}: case {} occurs twice", origin, planned.slug));
   return plan;
+}
+
+void add_profile(Plan& plan, const NamedProfile& named) {
+  const std::string& name = named.profile.name;
+  bool found = false;
+  for (PlannedCase& planned : plan.cases) {
+    if (planned.format != named.profile.storage) continue;
+    found = true;
+    if (planned.profiles.empty())
+      for (const Profile& profile : profiles_for(planned.format)) planned.profiles.push_back(profile.name);
+    const auto own = planned.own_profiles.find(name);
+    if (own != planned.own_profiles.end() && own->second != named.text)
+      throw InputError(fmt::format("two different profiles are named {}", name));
+    if (std::find(planned.profiles.begin(), planned.profiles.end(), name) != planned.profiles.end()) continue;
+    planned.profiles.push_back(name);
+    if (!named.text.empty()) planned.own_profiles.emplace(name, named.text);
+  }
+  if (!found)
+    throw InputError(fmt::format("profile {} judges {}; no case of the plan is stored in that format", name,
+                                 parameters(named.profile.storage).name));
 }
 
 std::vector<std::string> shipped_plans() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conformance/case.hpp"
+#include "vectors/own_profile.hpp"
 
 namespace qkcts {
 
@@ -20,6 +21,7 @@ struct PlannedCase {
   std::uint64_t seed = 0;             // from the seed of the plan and the slug
   std::uint32_t rows = 0;             // rows stored of each stage but output and lse; 0: all
   std::vector<std::string> profiles;  // budgets wanted; empty: every shipped profile of the format
+  OwnProfiles own_profiles;           // of those that are not shipped
 };
 
 struct Plan {
@@ -42,6 +44,9 @@ struct PlanOverrides {
 // Throws InputError with the place of the first fault: schema, unknown names, shapes that do not fit, families that
 // make no sense for a contract, slugs that occur twice.
 Plan plan_from_json(std::string_view text, std::string_view origin, const PlanOverrides& overrides = {});
+
+// Budgets of this profile as well, in every case of its format. Throws InputError if the plan has none.
+void add_profile(Plan& plan, const NamedProfile& named);
 
 std::vector<std::string> shipped_plans();
 // A shipped suite by name, or a JSON file by its path.

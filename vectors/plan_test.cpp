@@ -56,6 +56,16 @@ TEST(Plan, SeedsFollowThePlanOrTheOverride) {
   EXPECT_NE(other.cases[0].seed, plan.cases[0].seed);
 }
 
+// The 8-bit formats stand at rounding points; no tensor of a case is stored in one.
+TEST(Plan, EightBitFormatsAreNoStorage) {
+  for (const std::string format : {"e4m3fn", "e5m2"}) {
+    std::string group = good_group;
+    group.replace(group.find("bfloat16"), 8, format);
+    EXPECT_NE(refusal(group).find("formats/1"), std::string::npos) << refusal(group);
+    EXPECT_NE(refusal(group).find(format), std::string::npos) << refusal(group);
+  }
+}
+
 TEST(Plan, EpsilonsMakeContractsOfTheirOwn) {
   const Plan plan =
       plan_from_json(plan_text(R"({"contracts":["qwen3_rmsnorm"],"families":["gaussian"],"formats":["binary32"],)"
@@ -125,36 +135,49 @@ TEST(Plan, CoreHoldsWhatItPromises) {
     EXPECT_EQ(q_lengths.count(length), 1U) << length;
   }
   EXPECT_TRUE(batch && differing_values && grouped && odd && one_lane && uneven);
-  for (const PlannedCase& planned : load_plan("clauses").cases) families.insert(planned.family);
+  for (const char* suite : {"clauses", "points"})
+    for (const PlannedCase& planned : load_plan(suite).cases) families.insert(planned.family);
   EXPECT_EQ(families.size(), input_families().size());
 }
 
 // Files of core and smoke are read by every reader of version 1 for ever.
-TEST(Plan, OnlyTheSuiteOfClausesNeedsTheSecondVersion) {
-  for (const std::string& name : shipped_plans())
+TEST(Plan, OnlyTheSuitesOfLaterClausesNeedLaterVersions) {
+  for (const std::string& name : shipped_plans()) {
+    const std::uint32_t version = name == "clauses" ? 2 : name == "points" ? 3 : 1;
     for (const PlannedCase& planned : load_plan(name).cases)
-      EXPECT_EQ(format_version_of(planned.contract.terms), name == "clauses" ? 2U : 1U) << name << " " << planned.slug;
+      EXPECT_EQ(format_version_of(planned.contract.terms), version) << name << " " << planned.slug;
+  }
 }
 
-TEST(Plan, ClausesHoldsWhatItPromises) {
-  const Plan clauses = load_plan("clauses");
+// Every contract of a version in every format, in shapes whose extents differ.
+void expect_every_contract(const char* suite, std::uint32_t version) {
+  const Plan clauses = load_plan(suite);
   EXPECT_LE(clauses.cases.size(), 200U);
   std::map<std::string, std::set<Format>> formats;
   for (const PlannedCase& planned : clauses.cases) {
     const qkcts_shape& s = planned.shape;
     const qkcts_regions& regions = planned.contract.terms.regions;
     if (planned.family == "gaussian") formats[planned.contract.name].insert(planned.format);
-    EXPECT_TRUE(s.q_len != s.k_len && s.head_dim != s.v_head_dim && s.kv_heads > 1 && s.kv_heads < s.q_heads)
-        << planned.slug;
+    const bool equal_heads = planned.contract.terms.rotation.tables == QKCTS_TABLES_PER_HEAD;
+    EXPECT_TRUE(s.q_len != s.k_len && s.head_dim != s.v_head_dim && s.kv_heads > 1) << planned.slug;
+    EXPECT_EQ(s.kv_heads < s.q_heads, !equal_heads) << planned.slug;
     if (regions.chunk > 0) {
       EXPECT_GT(s.k_len, regions.chunk) << planned.slug;
       EXPECT_GT((s.k_len - 1) / regions.chunk, (s.k_len - s.q_len) / regions.chunk) << "one chunk: " << planned.slug;
     }
   }
   for (const std::string& contract : shipped_contracts()) {
-    if (format_version_of(shipped_contract(contract).terms) != 2) continue;
+    if (format_version_of(shipped_contract(contract).terms) != version) continue;
     EXPECT_EQ(formats[contract].size(), 4U) << contract;
   }
+}
+
+TEST(Plan, ClausesHoldsWhatItPromises) {
+  expect_every_contract("clauses", 2);
+}
+
+TEST(Plan, PointsHoldsWhatItPromises) {
+  expect_every_contract("points", 3);
 }
 
 TEST(Plan, EveryShippedPlanLoads) {

@@ -45,6 +45,16 @@ TEST(RowSelection, LimitZeroOrLargeMeansAllAndAbsentStagesStayEmpty) {
   EXPECT_TRUE(select_rows(terms, shape, 0, 3)[QKCTS_STAGE_Q_NORM].empty());
 }
 
+TEST(RowSelection, SelectsOfTheStagesOfKeysAndValuesRowsOfKeys) {
+  for (const auto& [contract, stage] :
+       {std::pair{"clause_projection", QKCTS_STAGE_K_PROJ}, {"clause_v_norm", QKCTS_STAGE_V_NORM}}) {
+    const std::vector<std::uint32_t> rows = select_rows(shipped_contract(contract).terms, shape, 14, 3)[stage];
+    ASSERT_EQ(rows.size(), 14U) << contract;
+    EXPECT_EQ(rows.back(), 2U * 2 * 260 - 1) << contract;
+  }
+  EXPECT_EQ(select_rows(shipped_contract("clause_projection").terms, shape, 14, 3)[QKCTS_STAGE_Q_PROJ].back(), 2399U);
+}
+
 TEST(RowSelection, DependsOnTheSeedOnlyWhereItDraws) {
   const qkcts_contract terms = shipped_contract("plain_sdpa").terms;
   EXPECT_EQ(select_rows(terms, shape, 40, 3), select_rows(terms, shape, 40, 3));

@@ -9,13 +9,14 @@ namespace qkcts::schema {
 
 constexpr std::string_view format_name = "qkcts-vectors";
 // A file has the smallest version that knows all of its contracts: format_version.hpp.
-constexpr std::uint32_t first_version = 1, latest_version = 2;
+constexpr std::uint32_t first_version = 1, latest_version = 3;
 constexpr std::string_view precision_policy =
     "expected = roundTiesToEven(z), proven; |z - (value_hi + value_lo/256 ulp(value_hi))| <= 2^-9 ulp(value_hi)";
 
 // Groups of the root.
 constexpr const char* contracts = "contracts";
 constexpr const char* cases = "cases";
+constexpr const char* profiles = "profiles";  // only where a case is judged by a profile that is not shipped
 
 // Groups of a case.
 constexpr const char* inputs = "inputs";
@@ -39,7 +40,7 @@ constexpr const char* precision_policy = "precision_policy";
 constexpr const char* suite = "suite";
 constexpr const char* seed = "seed";          // of the root and of a case
 constexpr const char* digest = "digest";      // of the root, of a contract and of a case
-constexpr const char* json = "json";          // of a contract
+constexpr const char* json = "json";          // of a contract and of a profile
 constexpr const char* contract = "contract";  // of a case; marks a group as one
 constexpr const char* family = "family";
 constexpr const char* description = "description";

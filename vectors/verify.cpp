@@ -69,7 +69,7 @@ std::string case_difference(const GoldenCase& golden) {
   const Case& c = golden.input;
   StageRows rows;
   for (const qkcts_stage stage : all_stages) rows[stage] = golden.stages[stage].values.rows;
-  const Evidence evidence = make_evidence(c, rows, golden.profiles, Tier::mpfr);
+  const Evidence evidence = make_evidence(c, rows, profiles_named(golden.profiles, golden.own_profiles), Tier::mpfr);
   for (const qkcts_stage stage : all_stages) {
     if (!golden.stages[stage].present) continue;
     const std::string found = stage_difference(golden.stages[stage], evidence.stages[stage],

@@ -116,6 +116,17 @@ void print_terms(const GoldenCase& golden, const ReferenceResult& reference, con
   fmt::print("{} further terms add nothing here.\n", silent);
 }
 
+// Where the contract rounds the stage itself, what stood there before.
+void print_point(const GoldenCase& golden, const ReferenceResult& reference, const Element& element) {
+  const std::uint32_t point = stage_point(golden.input.contract.terms, element.stage);
+  const std::vector<double>& before = reference.exact.before[element.stage];
+  if (point == 0 || before.empty()) return;
+  const auto length = static_cast<std::size_t>(row_length(element.stage, golden.input.shape));
+  const double value = before[element.place.row * length + element.place.column];
+  fmt::print("point     {:.17g} = {:a}, rounded to {} by the contract\n", value, value,
+             parameters(static_cast<Format>(point)).name);
+}
+
 int explain(const ExplainArguments& given) {
   check_untrusted_corpus(given.corpus);
   const CorpusReader reader(given.corpus);
@@ -123,7 +134,7 @@ int explain(const ExplainArguments& given) {
   const GoldenCase golden = reader.read(slug);
   const Element element = find_element(golden, given);
   const std::size_t chosen = profile_index(golden, given.profile);
-  const Profile profile = shipped_profile(golden.profiles[chosen]);
+  const Profile profile = profile_named(golden.profiles[chosen], golden.own_profiles);
   const GoldenStage& stored = golden.stages[element.stage];
 
   StageRows rows;
@@ -149,6 +160,7 @@ int explain(const ExplainArguments& given) {
              profile.title);
   fmt::print("exact     {}\n          = {:a} {:+d}/256 ulp64 (known to 2^-9 ulp64)\n", exact_text(exact), exact.hi,
              exact.lo);
+  print_point(golden, reference, element);
   fmt::print("rounded   {} ({}) in {}\n", bits_text(format, proven.expected[column]),
              decimal_text(format, decode(format, proven.expected[column])), parameters(format).name);
   fmt::print("Delta     {:.6e} = {:a}, {} ulp of the exact value\n", delta, delta,
@@ -170,7 +182,7 @@ void add_explain(CLI::App& app, Command& command) {
   auto given = std::make_shared<ExplainArguments>();
   sub->add_option("FILE", given->corpus, "Corpus (.h5)")->required();
   sub->add_option("CASE", given->slug, "Case, or a part of its name that no other case has")->required();
-  sub->add_option("STAGE", given->stage, "q_norm, k_norm, ..., output")->required();
+  sub->add_option("STAGE", given->stage, "q_proj, k_proj, q_norm, ..., output, as `inspect` lists them")->required();
   sub->add_option("INDEX", given->index, "One index per axis of the stage, e.g. 0,5,17,92")->required();
   sub->add_option("--profile", given->profile, "Machine profile (default: the first of the case)");
   sub->footer(

@@ -13,6 +13,7 @@
 #include "conformance/json.hpp"
 #include "harness/cli/commands.hpp"
 #include "harness/usage_error.hpp"
+#include "harness/value_text.hpp"
 #include "vectors/generate.hpp"
 #include "vectors/input_family.hpp"
 #include "vectors/progress_line.hpp"
@@ -26,7 +27,7 @@ constexpr std::size_t most_listed = 20;
 struct GenerateArguments {
   std::string plan;
   std::string output;
-  std::vector<std::string> contracts, families, formats, shapes;
+  std::vector<std::string> contracts, families, formats, shapes, profiles;
   std::vector<double> eps;
   std::uint64_t seed = 0;
   std::uint32_t rows = 0;
@@ -107,10 +108,12 @@ void list_items(const std::vector<Item>& items, const Text& text) {
 }
 
 int generate(const GenerateArguments& arguments) {
-  const Plan plan = plan_of(arguments);
+  Plan plan = plan_of(arguments);
+  for (const std::string& name : arguments.profiles) add_profile(plan, load_profile(name));
   const Estimate estimate = estimate_of(plan, arguments.jobs);
-  const std::string outlook = fmt::format("{} cases, about {} on {} threads, at most about {}", plan.cases.size(),
-                                          duration_text(estimate.seconds), arguments.jobs, byte_text(estimate.bytes));
+  const std::string outlook = fmt::format("{}, about {} on {}, at most about {}",
+                                          counted(plan.cases.size(), "case", "cases"), duration_text(estimate.seconds),
+                                          counted(arguments.jobs, "thread", "threads"), byte_text(estimate.bytes));
   if (arguments.estimate_only) {
     fmt::print("{}\n", outlook);
     return 0;
@@ -133,7 +136,7 @@ int generate(const GenerateArguments& arguments) {
     report = generate_corpus(plan, arguments.output, options);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{}: {} cases, {}, {:.1f} s\ndigest {}\n", arguments.output, report.written,
+  fmt::print("{}: {}, {}, {:.1f} s\ndigest {}\n", arguments.output, counted(report.written, "case", "cases"),
              byte_text(static_cast<double>(std::filesystem::file_size(arguments.output))), seconds, report.digest);
   list_items(plan.unfit, [](const Plan::Unfit& u) { return fmt::format("{}: left out: {}", u.slug, u.reason); });
   list_items(report.dropped, [](const DroppedProfile& d) {
@@ -150,7 +153,7 @@ void add_generate(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* generate_app = app.add_subcommand("generate", "Make golden vectors: proven values and error budgets");
   CLI::Option* plan =
-      generate_app->add_option("plan", arguments->plan, "Suite (smoke, core, norm40, clauses) or JSON plan");
+      generate_app->add_option("plan", arguments->plan, "Suite (smoke, core, norm40, clauses, points) or JSON plan");
   CLI::Option* contract = generate_app->add_option("--contract", arguments->contracts,
                                                    "Contracts by name, glob or JSON file, in place of a plan");
   contract->excludes(plan)->delimiter(',');
@@ -171,6 +174,11 @@ void add_generate(CLI::App& app, Command& command) {
       ->check(CLI::NonNegativeNumber);
   generate_app->add_option("--rows", arguments->rows, "Rows stored of each stage but output and lse (0: all)")
       ->needs(contract);
+  generate_app
+      ->add_option("--profile", arguments->profiles,
+                   "Budgets of this machine profile as well: a name, or a JSON file of your own, which the corpus then "
+                   "holds; may be repeated")
+      ->delimiter(',');
   CLI::Option* seed = generate_app->add_option("--seed", arguments->seed, "Seed of the inputs (default: the plan's)");
   generate_app->add_option("--jobs", arguments->jobs, "Threads; the file does not depend on it")
       ->check(CLI::Range(1U, 1024U));

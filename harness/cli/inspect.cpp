@@ -15,6 +15,7 @@
 #include "harness/cli/commands.hpp"
 #include "harness/cli/separation.hpp"
 #include "harness/usage_error.hpp"
+#include "harness/value_text.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/progress_line.hpp"
 #include "vectors/untrusted_file.hpp"
@@ -50,8 +51,9 @@ std::string wrapped(const std::string& head, const std::string& text) {
 
 void print_head(const CorpusReader& reader) {
   const CorpusInfo& info = reader.info();
-  fmt::print("{}\n  suite {}, seed {}, format version {}, written by {}\n  {} cases, {}\n  digest {}\n", info.path,
-             info.suite, info.seed, info.format_version, info.generator_version, reader.slugs().size(),
+  fmt::print("{}\n  suite {}, seed {}, format version {}, written by {}\n  {}, {}\n  digest {}\n", info.path,
+             info.suite, info.seed, info.format_version, info.generator_version,
+             counted(reader.slugs().size(), "case", "cases"),
              byte_text(static_cast<double>(std::filesystem::file_size(info.path))), info.digest);
 }
 
@@ -85,13 +87,13 @@ void print_corpus(const CorpusReader& reader, const std::string& contracts, cons
                golden.score_max.max, golden.p_max.median, golden.entropy.median);
   }
   fmt::print("\nmax|s|: largest score that the softmax sees; p_max, entropy: median over rows\n");
-  const auto counted = [](const std::map<std::string, int>& counts) {
+  const auto listed = [](const std::map<std::string, int>& counts) {
     std::vector<std::string> words;
     words.reserve(counts.size());
     for (const auto& [name, count] : counts) words.push_back(fmt::format("{} {}", name, count));
     return joined(words);
   };
-  fmt::print("{}{}", wrapped("families: ", counted(families)), wrapped("formats: ", counted(formats)));
+  fmt::print("{}{}", wrapped("families: ", listed(families)), wrapped("formats: ", listed(formats)));
 }
 
 void print_inputs(const Case& c) {
@@ -154,6 +156,9 @@ void print_stages(const GoldenCase& golden) {
                figures.fixed, figures.hidden, joined(budgets));
   }
   fmt::print("{}", wrapped("  profiles: ", joined(golden.profiles)));
+  for (const auto& [name, text] : golden.own_profiles)
+    fmt::print("{}", wrapped("  ", fmt::format("{} is not shipped; the corpus holds it: {}", name,
+                                               profile_named(name, golden.own_profiles).title)));
   fmt::print("{}", wrapped("  ",
                            "exact: on a rounding boundary or 0, decided by a rule; fixed: the contract says the value; "
                            "hidden: behind the mask; Delta per profile, in ulp of the stage's format"));

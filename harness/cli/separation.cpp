@@ -35,8 +35,7 @@ StageRows stored_rows(const GoldenCase& golden) {
 }  // namespace
 
 void print_separations(const GoldenCase& golden) {
-  std::vector<Profile> profiles;
-  for (const std::string& name : golden.profiles) profiles.push_back(shipped_profile(name));
+  const std::vector<Profile> profiles = profiles_named(golden.profiles, golden.own_profiles);
   const Separator separator(golden.input, stored_rows(golden), profiles);
   std::vector<Line> lines;
   std::vector<std::string> without;

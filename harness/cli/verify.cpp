@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/commands.hpp"
+#include "harness/value_text.hpp"
 #include "vectors/progress_line.hpp"
 #include "vectors/untrusted_file.hpp"
 
@@ -26,8 +27,9 @@ int verify(const std::string& file, const VerifyOptions& given) {
     };
     report = verify_corpus(file, options);
   }
-  fmt::print("{}: digests of {} cases match, {} recomputed, {} differ\n", file, report.cases, report.recomputed,
-             report.mismatches.size());
+  fmt::print("{}: {}, {} recomputed, {}\n", file,
+             counted(report.cases, "case whose digest matches", "cases whose digests match"), report.recomputed,
+             counted(report.mismatches.size(), "differs", "differ"));
   for (const VerifyMismatch& mismatch : report.mismatches)
     fmt::print(stderr, "qkcts: {}: {}\n", mismatch.slug, mismatch.what);
   return report.mismatches.empty() ? 0 : 1;
