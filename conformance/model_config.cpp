@@ -62,10 +62,17 @@ qkcts_shape read_heads(const Json& family, ConfigFields& fields, qkcts_shape sha
   const auto hidden = extent(fields, width_key, layer.index);
   if (q_heads) shape.q_heads = *q_heads;
   const bool as_many = family.value("kv", "given") == "heads";
+  // {"sliding": 2}: layers of that kind have twice as many.
+  const std::int64_t factor = family.contains("kv_factor") ? family.at("kv_factor").value(layer.kind, 1) : 1;
   if (kv_heads)
-    shape.kv_heads = *kv_heads;
+    shape.kv_heads = *kv_heads * factor;
   else if (as_many || fields.has(kv_key))
     shape.kv_heads = shape.q_heads;
+  if (family.contains("kv_instead") && family.at("kv_instead").contains(layer.kind)) {
+    const Json& rule = family.at("kv_instead").at(layer.kind);  // {"key": ..., "flag": ...}
+    const bool on = !rule.contains("flag") || fields.flag(rule.at("flag").get<std::string>()).value_or(false);
+    if (const auto own = on ? extent(fields, rule.at("key"), layer.index) : std::nullopt) shape.kv_heads = *own;
+  }
   if (head_dim)
     shape.head_dim = *head_dim;
   else if (family.value("head_dim", "given") == "width" || fields.has(lanes_key))
@@ -76,7 +83,11 @@ qkcts_shape read_heads(const Json& family, ConfigFields& fields, qkcts_shape sha
   if (shape.q_heads % shape.kv_heads != 0)
     fields.refuse(kv_key,
                   fmt::format("{} query heads are no multiple of {} key/value heads", shape.q_heads, shape.kv_heads));
-  shape.v_head_dim = shape.head_dim;
+  const std::string values_key = name_of(family, layer.kind, "v_head_dim", "");
+  if (values_key.empty())
+    shape.v_head_dim = shape.head_dim;
+  else if (const auto lanes = extent(fields, values_key, layer.index))
+    shape.v_head_dim = *lanes;
   return shape;
 }
 

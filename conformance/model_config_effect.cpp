@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "conformance/contract_field.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -19,13 +21,16 @@ class Effect {
       : family_(family), fields_(fields), contract_(contract), terms_(contract.terms), layer_(layer) {}
 
   void apply(const std::string& key, const std::string& effect) {
-    if (effect == "window" || effect == "window_both") return window(key, effect == "window_both");
+    if (effect == "window" || effect == "window_both" || effect == "window_before") return window(key, effect);
     if (effect == "bidirectional") return bidirectional(key);
     if (effect == "norms") return norms(key);
     if (effect == "norm_kind") return norm_kind(key);
     if (effect == "norm_axis") return norm_axis(key);
     if (effect == "epsilon_of_format") return epsilon_of_format(key);
     if (effect == "log_scaling") return log_scaling(key);
+    if (effect == "pairing") return pairing(key);
+    if (effect == "text_bidirectional") return text_bidirectional(key);
+    if (effect == "values_are_keys") return values_are_keys(key);
     if (effect == "layer_divides") return layer_divides(key);
     if (effect == "unscaled_if_false") return unscaled_if_false(key);
     if (effect == "query_flag") return query_flag(key);
@@ -42,9 +47,7 @@ class Effect {
     const double number = value.value_or(0);
     if (effect == "eps") {
       if (!value) fields_.refuse(key, "must be a number");
-      terms_.q_norm.eps = terms_.k_norm.eps = number;
-      if (terms_.q_norm.applied == 0 && terms_.k_norm.applied == 0) return fields_.pass_over(key, "no norm of q and k");
-      return fields_.use(key, "q_norm.eps, k_norm.eps");
+      return norm_eps(key, number);
     }
     if (effect == "scale_scalar" || effect == "scale_constant") {
       terms_.score.scale_form = !value
@@ -58,11 +61,13 @@ class Effect {
       return fields_.use(key, "score.softcap");
     }
     if (effect == "clip_before" || effect == "clip_after") {
-      (effect == "clip_before" ? terms_.q_range.clip_before : terms_.q_range.clip_after) = number;
-      (effect == "clip_before" ? terms_.k_range.clip_before : terms_.k_range.clip_after) = number;
-      fields_.use(key, "q_norm." + effect + ", k_norm." + effect);
-      if (value) contract_.sources.push_back(fmt::format("left out: the same clamp of v ({})", key));
-      return;
+      for (qkcts_norm_range* const range : {&terms_.q_range, &terms_.k_range, &terms_.v_range})
+        (effect == "clip_before" ? range->clip_before : range->clip_after) = number;
+      return fields_.use(key, fmt::format("q_norm.{0}, k_norm.{0}, v_norm.{0}", effect));
+    }
+    if (effect == "v_multiplier") {
+      terms_.v_range.multiplier = number;  // null: 1, which 0 stands for
+      return fields_.use(key, "v_norm.multiplier");
     }
     if (effect == "chunk" && terms_.regions.chunk == 0) return fields_.pass_over(key, "this layer has no chunks");
     if (effect == "chunk") {
@@ -81,13 +86,26 @@ class Effect {
                                                 : "score." + effect);
   }
 
-  void window(const std::string& key, bool both) {
+  // Every norm of the contract has the eps of the file: of q, k and v, before and after a projection.
+  void norm_eps(const std::string& key, double eps) {
+    std::string use;
+    for (const NormSection& section : norm_sections()) {
+      qkcts_norm& norm = norm_of(terms_, section);
+      norm.eps = eps;  // also of one that is not applied, where it says nothing
+      if (norm.applied != 0) use += fmt::format("{}{}.eps", use.empty() ? "" : ", ", section.name);
+    }
+    if (use.empty()) return fields_.pass_over(key, "no norm of q and k");
+    fields_.use(key, use);
+  }
+
+  void window(const std::string& key, const std::string& effect) {
     if (terms_.mask.has_window == 0) return fields_.pass_over(key, "this layer has no window");
     const std::optional<std::int64_t> size = fields_.integer(key);
     if (!size && !fields_.has(key)) return;
     if (!size || *size < 1) fields_.refuse(key, "a sliding layer needs a window of at least 1");
-    terms_.mask.window_left = both ? *size : *size - 1;
-    if (both) terms_.mask.window_right = *size;
+    // window_before: the size does not count the query's own token.
+    terms_.mask.window_left = effect == "window" ? *size - 1 : *size;
+    if (effect == "window_both") terms_.mask.window_right = *size;
     fields_.use(key, "mask.window");
   }
 
@@ -138,10 +156,55 @@ class Effect {
     fields_.use(key, "q_norm.eps, k_norm.eps");
   }
 
+  // Inkling: full layers multiply their scores by 1 + alpha ln(max((p + 1) / floor, 1)); null: they do not.
   void log_scaling(const std::string& key) {
-    if (fields_.find(key) != nullptr && layer_.kind == "full")
-      fields_.refuse(key, "needs a clause that there is not: a query temperature without rounding down");
-    fields_.pass_over(key, "not on this layer");
+    const std::string factor = "log_scaling_alpha";
+    const std::optional<std::int64_t> floor = fields_.integer(key);
+    const std::optional<double> alpha = fields_.number(factor);
+    if (layer_.kind != "full" || !floor) {
+      fields_.pass_over(key, layer_.kind == "full" ? "switched off" : "not on this layer");
+      return fields_.pass_over(factor, "says nothing without log_scaling_n_floor, or on this layer");
+    }
+    if (*floor < 1) fields_.refuse(key, "must be at least 1");
+    if (alpha && !(*alpha >= 0 && std::isfinite(*alpha))) fields_.refuse(factor, "must be >= 0");
+    terms_.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG_RATIO;
+    terms_.logits.query_alpha = alpha.value_or(0.1);
+    terms_.logits.query_period = static_cast<double>(*floor);
+    terms_.logits.query_shift = 1;
+    contract_.sources.emplace_back(
+        "left out: the same factor of the bias, which the model multiplies in and the input already holds");
+    fields_.use(key, "score.query_temperature");
+    if (alpha) fields_.use(factor, "score.query_alpha");
+  }
+
+  void pairing(const std::string& key) {  // rope_type of LTX-2: "interleaved" or "split"
+    const std::optional<std::string> value = fields_.text(key);
+    if (!value) return;
+    if (*value != "interleaved" && *value != "split") fields_.refuse(key, "must be interleaved or split");
+    if (terms_.rope.order == QKCTS_ROPE_NONE) return fields_.pass_over(key, "this attention does not rotate");
+    terms_.rope.pairing = *value == "split" ? QKCTS_HALF_SPLIT : QKCTS_INTERLEAVED;
+    fields_.use(key, "rope.pairing");
+  }
+
+  // Gemma 4: "all" is an encoder, |i - j| <= W / 2 + 1 on sliding layers; "vision" leaves text causal.
+  void text_bidirectional(const std::string& key) {
+    const std::optional<std::string> value = fields_.text(key);
+    if (!value) return fields_.pass_over(key, "switched off");
+    if (*value == "vision") {
+      contract_.sources.emplace_back("left out: tokens of one image see each other, a boolean mask");
+      return fields_.pass_over(key, "text stays causal");
+    }
+    if (*value != "all") fields_.refuse(key, "must be all or vision");
+    const bool slides = terms_.mask.has_window != 0;
+    terms_.mask.causal = 0;
+    if (slides) terms_.mask.window_left = terms_.mask.window_right = (terms_.mask.window_left + 1) / 2 + 1;
+    fields_.use(key, slides ? "mask.causal, mask.window" : "mask.causal");
+  }
+
+  void values_are_keys(const std::string& key) {  // attention_k_eq_v
+    if (!fields_.flag(key).value_or(false) || layer_.kind != "full")
+      return fields_.pass_over(key, "this layer has values of its own");
+    fields_.use(key, "the input v is the input k");
   }
 
   void layer_divides(const std::string& key) {

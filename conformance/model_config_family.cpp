@@ -63,6 +63,13 @@ const Json* wrapper_of(const std::string& type) {
   return nullptr;
 }
 
+// [pointer, model_type, name]: what --section calls it; without a name the last step of the pointer.
+std::string section_name(const Json& entry) {
+  if (entry.size() > 2) return entry[2];
+  const std::string pointer = entry[0];
+  return pointer.substr(pointer.rfind('/') + 1);
+}
+
 // What --section may say for such a file: the objects that the table knows in it, and the parts of the families.
 std::string sections_of(const std::string& type) {
   std::string known;
@@ -74,8 +81,7 @@ std::string sections_of(const std::string& type) {
   add_parts(family_of(type));
   if (const Json* const wrapper = wrapper_of(type))
     for (const Json& entry : wrapper->at("sections")) {
-      const std::string pointer = entry[0];
-      add(pointer.substr(pointer.rfind('/') + 1));
+      add(section_name(entry));
       add_parts(family_of(entry[1]));
     }
   return known;
@@ -87,7 +93,9 @@ std::optional<FoundFamily> find_inside(const Json& file, const Json& wrapper, co
                                        std::string_view origin) {
   for (const Json& entry : wrapper.at("sections")) {  // [pointer, model_type where the object names none]
     const std::string pointer = entry[0], inner_type = entry[1];
-    const bool asked = !section.empty() && pointer.ends_with("/" + section);
+    const bool asked = !section.empty() && section == section_name(entry);
+    const bool second = entry.size() > 2;  // another reading of an object, under a name of its own
+    if (second && !asked) continue;
     const Json* const inner = object_at(file, pointer);
     if (inner == nullptr) {
       if (asked) throw InputError(fmt::format("{}: {}: is missing", origin, pointer));
@@ -98,7 +106,7 @@ std::optional<FoundFamily> find_inside(const Json& file, const Json& wrapper, co
     found.object = inner != nullptr ? inner : &file;
     found.place = inner != nullptr ? pointer : "";
     const std::string own = inner != nullptr ? type_of(*inner) : "";
-    found.model_type = family_of(own) != nullptr ? own : inner_type;
+    found.model_type = !second && family_of(own) != nullptr ? own : inner_type;
     found.family = family_of(found.model_type);
     if (section.empty() || asked) return found;
     if (has_part(found.family, section)) {

@@ -28,6 +28,7 @@ class LayerRule {
 
   // The kind of layer i; a text of the file that stands for no attention is returned as it is.
   std::string kind(std::int64_t i) const {
+    if (rule_.contains("last") && i == count_ - 1) return rule_.at("last");  // whatever the file says of it
     if (!whole_.empty()) return whole_;
     if (!kinds_.empty()) {
       if (i >= static_cast<std::int64_t>(kinds_.size())) return "beyond the list";
@@ -36,6 +37,7 @@ class LayerRule {
     if (rule_.contains("threshold")) return i >= threshold_ ? "sliding" : "full";
     if (rule_.contains("pattern")) {
       const Json& pattern = rule_.at("pattern");
+      if (i == 0 && pattern.contains("first")) return pattern.at("first");
       if (!letters_.empty()) return letters_[static_cast<std::size_t>(i) % letters_.size()] == 'L' ? "sliding" : "full";
       const std::int64_t at = pattern.value("from_end", false) ? count_ - 1 - i : i + pattern.value("offset", 0);
       return pattern.at(at % every_ == 0 ? "hit" : "miss").get<std::string>();
@@ -70,6 +72,10 @@ class LayerRule {
       for (const auto& [key, texts] : rule_.at("values").items())
         if (const Json* const list = fields_.find(key)) {
           if (!list->is_array()) fields_.refuse(key, "must be a list with an entry per layer");
+          if (!kinds_.empty()) {
+            fields_.pass_over(key, "layer_types says it");
+            continue;
+          }
           for (const Json& entry : *list) {
             const std::string text = entry.dump();
             if (!texts.contains(text)) fields_.refuse(key, "holds an entry that is not understood");
