@@ -126,6 +126,9 @@ const Json& section_of(const Json& document, std::string_view name) {
 }
 
 void check_presence(const qkcts_contract& terms, const Json& document, const Fault& fault) {
+  for (const NormSection& section : norm_sections())
+    if (!section.meant(terms) && norm_of(terms, section).applied != 0)
+      fault.at(fmt::format("/{}", section.name), "has no meaning beside the other clauses: remove it");
   for (const ContractField& field : contract_field_table()) {
     const bool given = section_of(document, field.section).contains(field.key);
     const bool meant = field.meant(terms);

@@ -178,6 +178,13 @@ TEST(ContractJson, DamagedDocumentsAreReadOrRefused) {
   EXPECT_LT(refused, 2000) << "some damage is harmless, e.g. in a title";
 }
 
+TEST(ContractJson, ANormBeforeNoProjectionIsRefused) {
+  Json document = parse_json(good, "good");
+  document["q_input_norm"] = {{"kind", "rms"}};
+  EXPECT_NE(refusal(document.dump()).find("f.json: /q_input_norm: has no meaning"), std::string::npos)
+      << refusal(document.dump());
+}
+
 TEST(ContractJson, TheEmptyNormNeedsOneKeyOnly) {
   const std::string text = changed("/q_norm", "{\"kind\": \"none\"}");
   EXPECT_EQ(contract_from_json(text, "x").terms.q_norm.applied, 0U);

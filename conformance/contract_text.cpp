@@ -98,6 +98,7 @@ qkcts_contract normalised(const qkcts_contract& terms) {
     if (field.standard != 0 && field_value<double>(result, field) == 0)
       std::memcpy(reinterpret_cast<char*>(&result) + field.offset, &field.standard, sizeof field.standard);
   }
+  if (!has_rounding_points(result.rounding)) result.rounding.saturate = 0;  // its points had no meaning
   return result;
 }
 

@@ -180,6 +180,15 @@ TEST(ContractFields, LaterFieldsStandInTheTextOnlyOffTheirDefault) {
   EXPECT_EQ(claimed(contract), std::vector<std::string>{"softmax.sink"});
 }
 
+// A point without a stage is no point, and then nothing saturates.
+TEST(ContractFields, SaturationGoesWithItsLastPoint) {
+  qkcts_contract terms = shipped_contract("plain_sdpa").terms;
+  const qkcts_contract plain = normalised(terms);
+  terms.rounding.q.norm = QKCTS_E4M3FN;
+  terms.rounding.saturate = 1;
+  EXPECT_EQ(bytes_of(normalised(terms)), bytes_of(plain));
+}
+
 TEST(ContractFields, EveryValueHasAKnownPathAndClause) {
   const std::vector<std::string> paths = contract_field_paths();
   for (const std::string& name : all_contracts())

@@ -29,7 +29,7 @@ std::string_view axis_letters(qkcts_stage stage) {
 
 }  // namespace
 
-std::vector<std::int64_t> index_of(qkcts_stage stage, const qkcts_shape& shape, ElementPlace place) {
+std::vector<std::int64_t> index_of(qkcts_stage stage, const qkcts_shape& shape, ElementCoordinates place) {
   const std::vector<std::int64_t> extents = stage_shape(stage, shape);
   std::vector<std::int64_t> index(extents.size());
   std::int64_t rest = std::int64_t{place.row} * row_length(stage, shape) + place.column;
@@ -40,7 +40,7 @@ std::vector<std::int64_t> index_of(qkcts_stage stage, const qkcts_shape& shape, 
   return index;
 }
 
-std::string coordinate_text(qkcts_stage stage, const qkcts_shape& shape, ElementPlace place) {
+std::string coordinate_text(qkcts_stage stage, const qkcts_shape& shape, ElementCoordinates place) {
   const std::vector<std::int64_t> index = index_of(stage, shape, place);
   const std::string_view letters = axis_letters(stage);
   std::string text;
@@ -50,11 +50,11 @@ std::string coordinate_text(qkcts_stage stage, const qkcts_shape& shape, Element
   return text;
 }
 
-std::string index_text(qkcts_stage stage, const qkcts_shape& shape, ElementPlace place) {
+std::string index_text(qkcts_stage stage, const qkcts_shape& shape, ElementCoordinates place) {
   return fmt::format("{}", fmt::join(index_of(stage, shape, place), ","));
 }
 
-ElementPlace place_from_text(qkcts_stage stage, const qkcts_shape& shape, std::string_view text) {
+ElementCoordinates place_from_text(qkcts_stage stage, const qkcts_shape& shape, std::string_view text) {
   const std::vector<std::int64_t> extents = stage_shape(stage, shape);
   const std::string wanted = fmt::format("'{}' is no element of {} {}: give {} comma-separated indices", text,
                                          stage_name(stage), shape_text(extents), extents.size());

@@ -22,7 +22,7 @@ TEST(Coordinates, TextReadsBackForEveryElement) {
   for (const qkcts_stage stage : all_stages) {
     for (std::uint32_t row = 0; row < row_count(stage, shape); ++row) {
       for (std::uint32_t column = 0; column < row_length(stage, shape); ++column) {
-        const ElementPlace place = place_from_text(stage, shape, index_text(stage, shape, {row, column}));
+        const ElementCoordinates place = place_from_text(stage, shape, index_text(stage, shape, {row, column}));
         ASSERT_EQ(place.row, row);
         ASSERT_EQ(place.column, column);
       }

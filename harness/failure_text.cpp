@@ -131,7 +131,8 @@ std::string rerun_command(const RunRecord& record, const CaseResult& result) {
   return command;
 }
 
-std::string explain_command(const RunRecord& record, const CaseResult& result, qkcts_stage stage, ElementPlace place) {
+std::string explain_command(const RunRecord& record, const CaseResult& result, qkcts_stage stage,
+                            ElementCoordinates place) {
   return fmt::format("qkcts explain {} {} {} {} --profile {}", shell_quoted(record.corpus_path), result.slug,
                      stage_name(stage), index_text(stage, result.shape, place), result.profile);
 }

@@ -17,7 +17,8 @@ std::string failure_text(const RunRecord& record, const CaseResult& result);
 
 // "qkcts run ./libmine.so core.h5 --case SLUG", with what else was asked for.
 std::string rerun_command(const RunRecord& record, const CaseResult& result);
-std::string explain_command(const RunRecord& record, const CaseResult& result, qkcts_stage stage, ElementPlace place);
+std::string explain_command(const RunRecord& record, const CaseResult& result, qkcts_stage stage,
+                            ElementCoordinates place);
 
 // The argument as a POSIX shell needs it.
 std::string shell_quoted(const std::string& argument);

@@ -30,7 +30,7 @@ enum class Breach : std::uint8_t {
 std::string_view breach_name(Breach breach);
 
 struct JudgedElement {
-  ElementPlace place;
+  ElementCoordinates place;
   std::uint64_t got = 0;       // bits in the stage's format
   std::uint64_t expected = 0;  // bits of the correctly rounded value
   double got_value = 0;
@@ -75,7 +75,7 @@ struct StageJudgement {
   Verdict verdict = Verdict::skipped;
   ElementCounts counts;
   std::uint64_t unwritten = 0;  // in the whole stage, stored rows or not
-  std::optional<ElementPlace> first_unwritten;
+  std::optional<ElementCoordinates> first_unwritten;
   double max_ulp = 0, p99_ulp = 0, mean_ulp = 0;
   double signed_mean_ulp = 0;
   double max_ratio = 0;

@@ -26,7 +26,7 @@ std::vector<ElementPlace> DeclaredRows::elements(qkcts_stage stage, std::size_t 
   return result;
 }
 
-void DeclaredRows::decide_stage(qkcts_stage stage, const RoundingPoint& point, std::size_t row,
+void DeclaredRows::decide_stage(qkcts_stage stage, const DeclaredPoint& point, std::size_t row,
                                 std::vector<double>& numbers) {
   const RowPlace& place = rows_[row];
   const std::vector<ElementPlace> open = elements(stage, row);

@@ -36,7 +36,7 @@ class DeclaredRows {
 
  private:
   std::vector<ElementPlace> elements(qkcts_stage stage, std::size_t row) const;
-  void decide_stage(qkcts_stage stage, const RoundingPoint& point, std::size_t row, std::vector<double>& numbers);
+  void decide_stage(qkcts_stage stage, const DeclaredPoint& point, std::size_t row, std::vector<double>& numbers);
 
   CaseValues& values_;
   const std::vector<RowPlace>& rows_;

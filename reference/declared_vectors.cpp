@@ -30,7 +30,7 @@ Upto upto(const SideValues& side, Side which, qkcts_stage stage) {
 
 void DeclaredVectors::decide() {
   for (const Side which : all_sides) decide_side(which);
-  if (const std::optional<RoundingPoint> point = row_points(values_).scaled_q) decide_scaled_q(*point);
+  if (const std::optional<DeclaredPoint> point = row_points(values_).scaled_q) decide_scaled_q(*point);
 }
 
 void DeclaredVectors::decide_side(Side which) {
@@ -92,7 +92,7 @@ std::optional<std::vector<Enclosure<level_digits[L]>>> DeclaredVectors::entries(
   return std::nullopt;
 }
 
-void DeclaredVectors::decide_projection(Side which, const RoundingPoint& point) {
+void DeclaredVectors::decide_projection(Side which, const DeclaredPoint& point) {
   SideValues& side = values_.side(which);
   const qkcts_stage stage = proj_stage(which);
   std::vector<double> numbers = no_numbers(which);
@@ -186,7 +186,7 @@ void DeclaredVectors::decide_rotation(Side which, const VectorPoints& points) {
   levels_.forget();
 }
 
-void DeclaredVectors::decide_scaled_q(const RoundingPoint& point) {
+void DeclaredVectors::decide_scaled_q(const DeclaredPoint& point) {
   const qkcts_stage last = stage_before(Side::query, no_stage);
   SideValues& side = values_.q;
   ExactCases exact(values_);

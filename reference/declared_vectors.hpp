@@ -24,10 +24,10 @@ class DeclaredVectors {
 
  private:
   void decide_side(Side which);
-  void decide_projection(Side which, const RoundingPoint& point);
+  void decide_projection(Side which, const DeclaredPoint& point);
   void decide_norm(Side which, const VectorPoints& points);
   void decide_rotation(Side which, const VectorPoints& points);
-  void decide_scaled_q(const RoundingPoint& point);
+  void decide_scaled_q(const DeclaredPoint& point);
 
   bool is_excluded(Side which, std::int64_t group) const;
   std::vector<double> no_numbers(Side which) const;  // of every entry of a side: NaN, until decided

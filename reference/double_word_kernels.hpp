@@ -63,7 +63,7 @@ struct ScoreTerms {
   double grid;            // in that case: every product of entries is a multiple of it for every key; else 0
 };
 
-struct CapTerms {
+struct CapOperands {
   double cap = 0;                                    // 0: none
   Word inverse;                                      // 1/cap within 11 u^2
   const double *before = nullptr, *after = nullptr;  // biases, null: none
@@ -105,7 +105,7 @@ struct Kernels {
   void (*dot)(const DotOperands& operands, std::size_t columns, const double* anchors, Words result);
   void (*scores)(ConstWords dots, const double* anchors, std::size_t n, const ScoreTerms& terms, const NormedKeys& keys,
                  Words scores, double* error);
-  void (*cap)(ConstWords scores, const double* score_error, std::size_t n, const CapTerms& terms, Words result,
+  void (*cap)(ConstWords scores, const double* score_error, std::size_t n, const CapOperands& terms, Words result,
               double* error);
   WeightSums (*weights)(ConstWords scores, const double* error, std::size_t n, std::size_t largest, Words weights,
                         double* x, double* relative_error);

@@ -62,7 +62,7 @@ HWY_INLINE DoubleWord<Lanes> biased(DoubleWord<Lanes> x, Lanes bias, Lanes& erro
 
 // c tanh(x/c) = c tanh(y): y = x RN(1/c) within (11 + 5) u^2 relative. The slope of tanh is at most 1, so that c tanh
 // moves by err(x) + 16.01 u^2 |x| at most; c times the error of tanh; the product with c: 2 u^2.
-inline void cap_row(ConstWords scores, const double* score_error, std::size_t n, const CapTerms& terms, Words result,
+inline void cap_row(ConstWords scores, const double* score_error, std::size_t n, const CapOperands& terms, Words result,
                     double* error) {
   const ExpConstants& constants = exp_constants();
   for (std::size_t i = 0; i < n; i += lane_count) {

@@ -177,6 +177,7 @@ void Construction::turn_group() {
 void Construction::take_normed() {
   const std::span<const double> given = side_.row_in(side_.given.normed, row_);
   x_ = ExactVector::rational({given.begin(), given.end()});
+  x_.rigid = side_.rope_order != QKCTS_ROPE_THEN_NORM;  // these come after the rotation: nothing turns them back
 }
 
 void Construction::take_turned(std::size_t first, std::int64_t row) {
@@ -206,7 +207,9 @@ void Construction::normalise(ExactVector& x, const SideValues& side, std::int64_
     for (std::size_t i = 0; i < parameters.factor.size(); ++i) part.numbers[i] *= parameters.factor[i];
   }
   for (std::size_t i = 0; i < parameters.offset.size(); ++i) x.offsets()[i] += parameters.offset[i];
-  if (open && !(parameters.factor.empty() && parameters.offset.empty())) x.rigid = false;
+  // Behind a rotation, lanes that it left at 0 may hold something now that never turned.
+  const bool alike = side.norm.center == 0 && parameters.factor.empty() && parameters.offset.empty();
+  if (!alike && (open || side.rope_order == QKCTS_ROPE_THEN_NORM)) x.rigid = false;
 }
 
 void Construction::keep_own() {

@@ -186,7 +186,7 @@ void FastAttention::set_scores(std::size_t row, WordArray& scores) {
 
 void FastAttention::set_capped(const WordArray& scores, const std::vector<double>& biases, WordArray& capped) const {
   capped.reserve(keys_ + padding);
-  CapTerms terms = cap_;
+  CapOperands terms = cap_;
   const std::uint32_t order = values_.terms.score.bias_order;
   if (order == QKCTS_BIAS_BEFORE_SOFTCAP) terms.before = biases.data();
   if (order == QKCTS_BIAS_AFTER_SOFTCAP) terms.after = biases.data();

@@ -49,7 +49,7 @@ class FastAttention {
   std::size_t keys_, columns_;  // Lk; Dv as padded
   std::vector<Word> tau_;       // of every head, or one for all
   std::vector<double> tau_error_;
-  CapTerms cap_;
+  CapOperands cap_;
 
   std::int64_t keys_of_ = -1;  // b * Hkv + kv_head
   std::vector<Panel> panels_;

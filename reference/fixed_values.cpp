@@ -37,7 +37,7 @@ void FixedValues::fix_excluded_vector(qkcts_stage stage, std::int64_t row) {
 // from each; any other that can occur here is represented exactly. So the last level decides, at a rounding point too.
 void FixedValues::settle_rational(const ElementPlace& place, const Rational& value, ElementRule rule) {
   Enclosure<level_digits.back()> x = enclosure_of<level_digits.back()>(value);
-  if (const std::optional<RoundingPoint> point = row_point(values_, place.stage)) {
+  if (const std::optional<DeclaredPoint> point = row_point(values_, place.stage)) {
     PointDecision decision(
         values_, *point, 1, [&place](std::size_t) { return place; },
         [](std::size_t, const Rational&) { return Standing::unknown; });

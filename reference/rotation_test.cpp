@@ -254,6 +254,28 @@ TEST(RotationExactCases, VectorsWithoutACommonPair) {
 }
 
 // The rotation keeps the sum of squares rational, so a lane beside it may stand on a tie: (1, 2 | 2) has norm 3.
+// A bias puts numbers into lanes that the rotation had left at 0: they never turned, so nothing turns them back. The
+// score is -sin(1), beside a product so large that early precisions cannot tell it from the 0 of the unturned vectors.
+TEST(RotationExactCases, ABiasAfterTheRotationDoesNotTurnBack) {
+  Contract contract = computed_contract(QKCTS_ROPE_THEN_NORM);
+  contract.terms.rope.rotated = 2;
+  contract.terms.score.scale_form = QKCTS_SCALE_CONSTANT;
+  contract.terms.score.scale_value = 1;
+  contract.terms.q_norm = {};
+  contract.terms.q_norm.applied = 1;
+  contract.terms.q_norm.bias_axes = QKCTS_AXES_HEAD_DIM;
+  SampleSpec spec = spec_of(Format::binary64);
+  spec.shape = {1, 1, 1, 1, 1, 4, 2};
+  Case c = sample_case(contract, spec);
+  set_values(c, Input::q, std::vector<double>{0, 0, 1, 0});
+  set_values(c, Input::q_bias, std::vector<double>{1, 0, -2, 0});
+  set_values(c, Input::k, std::vector<double>{0, 1, 0, 0x1p600});
+  set_values(c, Input::q_position_ids, std::vector<double>{1});
+  set_values(c, Input::k_position_ids, std::vector<double>{1});
+  const ReferenceResult result = evaluate(c, every_row(c));
+  EXPECT_NEAR(result.stages[QKCTS_STAGE_SCORES].hi[0], -0.8414709848078965, 1e-15);
+}
+
 TEST(RotationExactCases, LaneBesideTheRotatedOnes) {
   Contract contract = computed_contract(QKCTS_ROPE_THEN_NORM);
   contract.terms.rope.rotated = 2;

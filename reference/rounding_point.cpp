@@ -17,7 +17,7 @@ double rounded(RealView x, Format format) {
   return round_to_format(x, format) + 0.0;
 }
 
-double rounded_at(const RoundingPoint& point, RealView x) {
+double rounded_at(const DeclaredPoint& point, RealView x) {
   const double result = rounded(x, point.format);
   return std::isinf(result) && point.saturate ? std::copysign(parameters(point.format).largest, result) : result;
 }
@@ -39,9 +39,9 @@ VectorPoints vector_points(const CaseValues& values, Side which) {
                                          : which == Side::key ? rounding.k
                                                               : rounding.v;
   const Names& name = names[static_cast<std::size_t>(which)];
-  const auto point = [&](std::uint32_t format, bool exists, std::string_view text) -> std::optional<RoundingPoint> {
+  const auto point = [&](std::uint32_t format, bool exists, std::string_view text) -> std::optional<DeclaredPoint> {
     if (format == 0 || !exists) return std::nullopt;
-    return RoundingPoint{static_cast<Format>(format), rounding.saturate != 0, text};
+    return DeclaredPoint{static_cast<Format>(format), rounding.saturate != 0, text};
   };
   const bool normalises = side.norm.applied != 0;
   const bool turns = side.rope_order != QKCTS_ROPE_NONE;
@@ -56,16 +56,16 @@ VectorPoints vector_points(const CaseValues& values, Side which) {
 
 RowPoints row_points(const CaseValues& values) {
   const qkcts_rounding& rounding = values.terms.rounding;
-  const auto point = [&](std::uint32_t format, std::string_view text) -> std::optional<RoundingPoint> {
+  const auto point = [&](std::uint32_t format, std::string_view text) -> std::optional<DeclaredPoint> {
     if (format == 0) return std::nullopt;
-    return RoundingPoint{static_cast<Format>(format), rounding.saturate != 0, text};
+    return DeclaredPoint{static_cast<Format>(format), rounding.saturate != 0, text};
   };
   return {point(rounding.scaled_q, "scaled_q"), point(rounding.scores, "scores"),
           point(values.exists(QKCTS_STAGE_CAPPED) ? rounding.capped : 0, "capped"), point(rounding.probs, "probs"),
           point(rounding.output, "output")};
 }
 
-std::optional<RoundingPoint> row_point(const CaseValues& values, qkcts_stage stage) {
+std::optional<DeclaredPoint> row_point(const CaseValues& values, qkcts_stage stage) {
   const RowPoints points = row_points(values);
   switch (stage) {
     case QKCTS_STAGE_SCORES:
@@ -81,7 +81,7 @@ std::optional<RoundingPoint> row_point(const CaseValues& values, qkcts_stage sta
   }
 }
 
-std::optional<AtPoint> round_at(const RoundingPoint& point, RealView lower, RealView upper) {
+std::optional<AtPoint> round_at(const DeclaredPoint& point, RealView lower, RealView upper) {
   if (mpfr_nan_p(lower) != 0 || mpfr_nan_p(upper) != 0) return std::nullopt;
   const AtPoint low{rounded_at(point, lower), rounded(lower, Format::binary64)};
   const AtPoint high{rounded_at(point, upper), rounded(upper, Format::binary64)};

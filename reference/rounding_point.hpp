@@ -16,7 +16,7 @@
 
 namespace qkcts {
 
-struct RoundingPoint {
+struct DeclaredPoint {
   Format format = Format::binary64;
   bool saturate = false;
   std::string_view name;  // as in JSON
@@ -24,16 +24,16 @@ struct RoundingPoint {
 
 // Of one side; points of stages that do not exist are left out.
 struct VectorPoints {
-  std::optional<RoundingPoint> projection, root, reciprocal, unit, norm, product, rope;
+  std::optional<DeclaredPoint> projection, root, reciprocal, unit, norm, product, rope;
 };
 VectorPoints vector_points(const CaseValues& values, Side side);
 
 // Of the rows of attention.
 struct RowPoints {
-  std::optional<RoundingPoint> scaled_q, scores, capped, probs, output;
+  std::optional<DeclaredPoint> scaled_q, scores, capped, probs, output;
 };
 RowPoints row_points(const CaseValues& values);
-std::optional<RoundingPoint> row_point(const CaseValues& values, qkcts_stage stage);  // of scores ... output
+std::optional<DeclaredPoint> row_point(const CaseValues& values, qkcts_stage stage);  // of scores ... output
 
 // What a point makes of a value: a number of its format, without a sign if it is 0, or an infinity where it overflows;
 // and the value before as binary64, which says what the rounding did.
@@ -43,7 +43,7 @@ struct AtPoint {
 };
 
 // Nothing if the ends of the enclosure disagree.
-std::optional<AtPoint> round_at(const RoundingPoint& point, RealView lower, RealView upper);
+std::optional<AtPoint> round_at(const DeclaredPoint& point, RealView lower, RealView upper);
 
 // The values at one point of one group or row, decided in any order and by any precision.
 class PointDecision {
@@ -52,7 +52,7 @@ class PointDecision {
   using Rule = std::function<Standing(std::size_t, const Rational&)>;  // exact comparison of a value with t
   enum class Ask : bool { enclosure_only, rule_too };
 
-  PointDecision(const CaseValues& values, const RoundingPoint& point, std::size_t count, Place place, Rule rule)
+  PointDecision(const CaseValues& values, const DeclaredPoint& point, std::size_t count, Place place, Rule rule)
       : values_(values), point_(point), place_(std::move(place)), rule_(std::move(rule)), decided_(count) {}
 
   // Decides value i by its enclosure, or by the rule. Throws InputError if it overflows a point without `saturate`.
@@ -70,7 +70,6 @@ class PointDecision {
   }
 
   bool is_complete() const;
-  bool knows(std::size_t i) const { return decided_[i].has_value(); }
   const AtPoint& at(std::size_t i) const { return *decided_[i]; }
 
   // Throws UndecidedError with the point and the first place that is open.
@@ -78,7 +77,7 @@ class PointDecision {
 
  private:
   const CaseValues& values_;
-  RoundingPoint point_;
+  DeclaredPoint point_;
   Place place_;
   Rule rule_;
   std::vector<std::optional<AtPoint>> decided_;

@@ -28,7 +28,7 @@ struct ExplainArguments {
 
 struct Element {
   qkcts_stage stage;
-  ElementPlace place;
+  ElementCoordinates place;
   std::size_t stored = 0;  // index among the stored elements of the stage
 };
 
