@@ -210,8 +210,9 @@ TEST(RoundedStage, PointsInsideANorm) {
     const float root32 = inside ? off(std::sqrt(t32 + eps32)) : off(std::sqrt(t32)) + eps32;
     const double d32 = at(chosen.root, static_cast<double>(root32));
     const double r32 = at(chosen.reciprocal, static_cast<double>(off(1 / static_cast<float>(d32))));
-    const RoundedNorm rounded(norm, norm_statistics(norm, x, std::vector<double>(16), 0, arithmetic),
-                              norm_points(chosen, false, arithmetic), arithmetic);
+    const NormStatistics statistics = norm_statistics(norm, x, std::vector<double>(16), 0, arithmetic);
+    const NormPoints points = norm_points(chosen, false, arithmetic);
+    const RoundedNorm rounded(norm, statistics, points, arithmetic);
     ASSERT_FALSE(rounded.domain());
     for (const double value : x) {
       NormParameters parameters;

@@ -71,7 +71,14 @@ std::string read_text_file(const std::string& path) {
   return text;
 }
 
+void require_replaceable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+    throw WriteError(fmt::format("{}: is no regular file, and would be replaced by one", path));
+}
+
 void write_file_atomically(const std::string& path, std::string_view text) {
+  require_replaceable(path);
   const std::string temporary = fmt::format("{}.partial.{}", path, ::getpid());
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) throw WriteError(fmt::format("{}: cannot be created: {}", path, reason()));

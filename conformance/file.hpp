@@ -17,6 +17,9 @@ class WriteError : public std::runtime_error {
 // Throws InputError "PATH: reason" if it is no readable regular file or longer than 64 MiB.
 std::string read_text_file(const std::string& path);
 
+// Throws WriteError "PATH: reason" where a new file would take the place of what is no regular file: a device, a pipe.
+void require_replaceable(const std::string& path);
+
 // Temporary name in the same folder, fsync, rename. Throws WriteError "PATH: reason" and leaves no temporary file
 // behind.
 void write_file_atomically(const std::string& path, std::string_view text);

@@ -59,5 +59,13 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldFile) {
   EXPECT_THROW(write_file_atomically(folder / "absent" / "file", "new"), WriteError);
 }
 
+TEST_F(FileTest, APipeIsNotReplaced) {
+  const std::string path = folder / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THROW(write_file_atomically(path, "new"), WriteError);
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+  EXPECT_EQ(entries(), 1U);
+}
+
 }  // namespace
 }  // namespace qkcts

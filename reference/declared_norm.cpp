@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "reference/exact_vector.hpp"
+#include "reference/point_overflow.hpp"
 #include "reference/refusal.hpp"
 
 namespace qkcts {
@@ -127,7 +128,7 @@ std::optional<RootSum> DeclaredNorm::exact_stage(std::size_t i) {
 void DeclaredNorm::require_positive_root() const {
   const AtPoint& root = root_->at(0);
   if (root.after > 0) return;
-  throw InputError(fmt::format(
+  throw PointOverflow(fmt::format(
       "case {}: the root {:.3g} of {} becomes 0 at its rounding point; give larger values or another format",
       values_.input.slug, root.before, place_text(values_, place(0))));
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "reference/point_overflow.hpp"
 #include "reference/refusal.hpp"
 
 namespace qkcts {
@@ -106,7 +107,7 @@ bool PointDecision::decide(std::size_t i, RealView lower, RealView upper, Ask as
   }
   if (!decided) return false;
   if (std::isinf(decided->after)) {
-    throw InputError(
+    throw PointOverflow(
         fmt::format("case {}: overflows at rounding point {} ({}): about {:.6g}, and the largest {} is {}; give other "
                     "values, another "
                     "format, or rounding.saturate true",

@@ -198,6 +198,7 @@ struct CorpusWriter::State {
 
 CorpusWriter::CorpusWriter(const std::string& path, const CorpusHeader& header) : state_(std::make_unique<State>()) {
   state_->path = path;
+  require_replaceable(path);
   state_->temporary = fmt::format("{}.partial.{}", path, ::getpid());  // apart from those of other runs
   state_->header = header;
   require_place(path);

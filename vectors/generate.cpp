@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "reference/attention.hpp"
+#include "reference/point_overflow.hpp"
 #include "vectors/corpus_writer.hpp"
 #include "vectors/input_family.hpp"
 #include "vectors/row_selection.hpp"
@@ -82,6 +83,8 @@ Outcome work_on(const PlannedCase& planned, Tier tier) {
     }
   } catch (const UndecidedError& undecided) {
     outcome.refusal = undecided.what();
+  } catch (const PointOverflow& overflow) {
+    outcome.refusal = overflow.what();
   } catch (const InputError& error) {
     outcome.error = std::make_exception_ptr(InputError(fmt::format("{}: {}", planned.slug, error.what())));
   } catch (...) {

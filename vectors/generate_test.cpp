@@ -82,6 +82,23 @@ TEST(Generate, ACaseWithoutAnyProfileIsRefusedAndTheOthersAreWritten) {
   EXPECT_EQ(CorpusReader(folder.file("a.h5")).slugs(), (std::vector<std::string>{plan.cases[1].slug}));
 }
 
+// Without `saturate` a number beyond a point's format has no rounding, so that one case is refused.
+TEST(Generate, ACaseThatOverflowsAtAPointIsRefusedAndTheOthersAreWritten) {
+  const TemporaryFolder folder;
+  Plan plan;
+  plan.suite = "test";
+  plan.cases = {sample_plan("plain_sdpa", "gaussian", Format::binary32, "1,4,2,7,12,40,24"),
+                sample_plan("clause_eps_inside_root", "gaussian", Format::binary32, "1,4,2,7,12,40,24")};
+  plan.cases[0].contract.terms.score.scale_form = QKCTS_SCALE_CONSTANT;
+  plan.cases[0].contract.terms.score.scale_value = 1000;
+  plan.cases[0].contract.terms.rounding.scaled_q = QKCTS_E4M3FN;
+  const GenerateReport report = generate(plan, folder.file("a.h5"), 1);
+  ASSERT_EQ(report.refused.size(), 1U);
+  EXPECT_NE(report.refused[0].reason.find("overflows at rounding point scaled_q"), std::string::npos)
+      << report.refused[0].reason;
+  EXPECT_EQ(CorpusReader(folder.file("a.h5")).slugs(), (std::vector<std::string>{plan.cases[1].slug}));
+}
+
 TEST(Generate, BadPlansAndFullMediaLeaveNoFile) {
   const TemporaryFolder folder;
   Plan plan;

@@ -8,6 +8,7 @@
 #include "conformance/contract.hpp"
 #include "conformance/file.hpp"
 #include "conformance/further_profiles.hpp"
+#include "vectors/hdf5_file.hpp"
 #include "vectors/slug.hpp"
 
 namespace qkcts {
@@ -26,6 +27,9 @@ NamedProfile load_profile(const std::string& name) {
   const std::string text = read_text_file(name);
   Profile profile = profile_from_json(text, name);
   std::string canonical = canonical_profile(text, name);
+  if (canonical.size() > largest_attribute)
+    throw InputError(fmt::format("{}: has {} bytes as a corpus holds it, {} are allowed: shorten its sources", name,
+                                 canonical.size(), largest_attribute));
   if (!is_name(profile.name))
     throw InputError(fmt::format("{}: /name: a profile's name holds a-z, 0-9 and _ only", name));
   if (!is_shipped(profile.name)) return {std::move(profile), std::move(canonical)};

@@ -59,6 +59,14 @@ TEST(OwnProfile, TakesNoNameThatIsShipped) {
   EXPECT_EQ(refusal(folder, changed_profile("f32", "mine", 9)), "accepted");
 }
 
+TEST(OwnProfile, FitsIntoACorpus) {
+  const TemporaryFolder folder;
+  Json document = parse_json(changed_profile("f32", "mine", 9), "mine");
+  for (auto& [key, entry] : document["parameters"].items()) entry["source"] = std::string(4000, 's');
+  EXPECT_NE(refusal(folder, document.dump()).find("60000 are allowed: shorten its sources"), std::string::npos)
+      << refusal(folder, document.dump());
+}
+
 TEST(OwnProfile, AFileThatSaysTheSameIsTheShippedOne) {
   const TemporaryFolder folder;
   EXPECT_TRUE(from_file(folder, std::string(shipped_profile_text("f32"))).text.empty());

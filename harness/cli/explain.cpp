@@ -14,6 +14,7 @@
 #include "harness/cli/commands.hpp"
 #include "harness/coordinates.hpp"
 #include "harness/usage_error.hpp"
+#include "harness/utf8_text.hpp"
 #include "harness/value_text.hpp"
 #include "reference/attention.hpp"
 #include "vectors/corpus_reader.hpp"
@@ -157,7 +158,7 @@ int explain(const ExplainArguments& given) {
              given.stage, stage_clause(element.stage), clause_anchor(stage_clause(element.stage)));
   fmt::print("element {}[{}], row {}, profile {}: {}\n\n", given.stage,
              coordinate_text(element.stage, golden.input.shape, element.place), element.place.row, profile.name,
-             profile.title);
+             utf8_line(profile.title));
   fmt::print("exact     {}\n          = {:a} {:+d}/256 ulp64 (known to 2^-9 ulp64)\n", exact_text(exact), exact.hi,
              exact.lo);
   print_point(golden, reference, element);
