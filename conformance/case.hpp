@@ -80,7 +80,7 @@ std::vector<InputRequirement> required_inputs(const qkcts_contract& terms, const
 
 // First contradiction between inputs, shape and contract (missing tensor, wrong extents, position id outside the table,
 // kv_len outside [0, Lk], NaN or infinite q, k, v, ...), as one line; empty if none. -inf is allowed in `bias`, and any
-// value in k and v of keys that no query sees under softmax.hidden_values `excluded`.
+// value in k, k_x and v of keys that no query sees under softmax.hidden_values `excluded`.
 std::string case_fault(const Case& c);
 
 // The key/value head that query head h reads (QK-HEADS).

@@ -68,7 +68,7 @@ std::optional<qkcts_stage> stage_named(std::string_view name);
 // Can any key be hidden under this contract? (causal, key lengths, boolean mask, window, chunk, documents, additive
 // bias)
 bool hides_keys(const qkcts_contract& terms);
-// Does this side have a norm, a clip or a multiplier, and so a stage q_norm or k_norm?
+// Does this side have a norm, a clip or a multiplier, and so a stage q_norm, k_norm or v_norm?
 bool transforms(const qkcts_norm& norm, const qkcts_norm_range& range);
 // Does the contract round anywhere (QK-ROUND)?
 bool has_rounding_points(const qkcts_rounding& rounding);

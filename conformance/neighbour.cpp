@@ -168,7 +168,7 @@ void add_fields(Collection& collection) {
   }
 }
 
-// A norm left out, or one where there is none. An order beside a norm falls back to that without.
+// A norm left out; on q and k also one where there is none. An order beside a norm falls back to that without.
 void add_kinds(Collection& collection) {
   const auto toggled = [](qkcts_norm norm) {
     if (norm.applied != 0) return qkcts_norm{};

@@ -10,7 +10,8 @@
 namespace qkcts {
 
 // 1: every clause of the contract is one of contract ABI 1.0, or at the default that 1.0 took for granted.
-// 2: a clause of ABI 1.1 says something. What that brings to a file is listed in docs/vector_format.md, "Versions".
+// 2: a clause of ABI 1.1 says something. 3: one of ABI 1.2 does. What that brings to a file is listed in
+// docs/vector_format.md, "Versions".
 std::uint32_t format_version_of(const qkcts_contract& terms);
 
 // Of a file that holds a profile which is not shipped.
