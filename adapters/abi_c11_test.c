@@ -13,6 +13,6 @@ size_t qkcts_c11_sizes(size_t which) {
                           sizeof(qkcts_heads),    sizeof(qkcts_adapter_table), sizeof(qkcts_norm_range),
                           sizeof(qkcts_rotation), sizeof(qkcts_logits),        sizeof(qkcts_softmax),
                           sizeof(qkcts_regions),  sizeof(qkcts_projection),    sizeof(qkcts_vector_rounding),
-                          sizeof(qkcts_rounding)};
+                          sizeof(qkcts_rounding), sizeof(qkcts_input_rounding)};
   return which < sizeof sizes / sizeof sizes[0] ? sizes[which] : 0;
 }

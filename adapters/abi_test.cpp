@@ -25,14 +25,14 @@ namespace qkcts {
 namespace {
 
 TEST(Abi, C11AndCppSeeTheSameStructs) {
-  const std::array<std::size_t, 19> sizes = {
+  const std::array<std::size_t, 20> sizes = {
       sizeof(qkcts_contract), sizeof(qkcts_shape),         sizeof(qkcts_tensor),
       sizeof(qkcts_inputs),   sizeof(qkcts_outputs),       sizeof(qkcts_text),
       sizeof(qkcts_run_args), sizeof(qkcts_norm),          sizeof(qkcts_mask),
       sizeof(qkcts_heads),    sizeof(qkcts_adapter_table), sizeof(qkcts_norm_range),
       sizeof(qkcts_rotation), sizeof(qkcts_logits),        sizeof(qkcts_softmax),
       sizeof(qkcts_regions),  sizeof(qkcts_projection),    sizeof(qkcts_vector_rounding),
-      sizeof(qkcts_rounding)};
+      sizeof(qkcts_rounding), sizeof(qkcts_input_rounding)};
   for (std::size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(qkcts_c11_sizes(i), sizes[i]) << i;
 }
 

@@ -116,7 +116,8 @@ void finish_row(const SampleCase& sample, const PlainVectors& values, const std:
     p = plain_rounded(sample.terms, sample.terms.rounding.probs, p);
     stages[QKCTS_STAGE_PROBS].push_back(p);
     // Excluded: not multiplied by 0.
-    const bool hidden = masked[static_cast<std::size_t>(k)] == -infinity && !(nothing_seen && empty && p != 0);
+    const bool hidden = masked[static_cast<std::size_t>(k)] == -infinity && !(nothing_seen && empty && p != 0) &&
+                        softmax.hidden_values != QKCTS_HIDDEN_PROPAGATED;
     const std::int64_t row = ((b * s.kv_heads + kv) * s.k_len + k) * s.v_head_dim;
     for (std::int64_t d = 0; d < s.v_head_dim && !hidden; ++d)
       out[static_cast<std::size_t>(d)] += p * values[static_cast<std::size_t>(row + d)];
@@ -183,6 +184,7 @@ StageValues plain_attention(const SampleCase& sample) {
             dot += (points.scaled_q != 0 ? plain_rounded(terms, points.scaled_q, scale * q) : q) *
                    keys[k_at.at(b, kv, k, d)];
           }
+          dot = plain_rounded(terms, points.product, dot);
           const double score = plain_rounded(terms, points.scores, points.scaled_q != 0 ? dot : scale * dot);
           const double capped =
               plain_rounded(terms, points.capped, capped_of(sample, score, bias, alibi(sample, b, h, t, k)));

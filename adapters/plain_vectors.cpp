@@ -140,8 +140,14 @@ PlainVectors projected(const SampleCase& sample, std::size_t side, const PlainEx
   PlainVectors x = sample.inputs[sample_q_x + side].values();
   const qkcts_norm& norm = side == 0 ? terms.q_input : terms.k_input;
   const std::size_t gain = side == 0 ? sample_q_x_gain : sample_k_x_gain;
-  if (norm.applied != 0) x = normed(sample, x, rows, norm, sample.inputs[gain], sample.inputs[gain + 1], {});
   const qkcts_rounding& rounding = sample.terms.rounding;
+  const qkcts_input_rounding& points = side == 0 ? rounding.q_input : rounding.k_input;
+  qkcts_vector_rounding inner{};
+  inner.unit = points.unit;
+  if (norm.applied != 0) {
+    x = normed(sample, x, rows, norm, sample.inputs[gain], sample.inputs[gain + 1], inner);
+    for (double& value : x) value = plain_rounded(sample.terms, points.norm, value);
+  }
   PlainVectors y(static_cast<std::size_t>(to.batch * to.length * columns));
   for (std::int64_t b = 0; b < to.batch; ++b)
     for (std::int64_t t = 0; t < to.length; ++t)

@@ -133,7 +133,15 @@ qkcts_rounding random_rounding(std::mt19937_64& source, const qkcts_contract& te
   rounding.capped = changed ? random_point(source, any_format) : 0;
   rounding.probs = random_point(source, any_format);
   rounding.output = random_point(source, any_format);
-  rounding.saturate = 1;  // without it, what overflows is no number
+  rounding.saturate = 1;             // without it, what overflows is no number
+  std::mt19937_64 further = source;  // so that what comes after stays as it is drawn
+  for (const auto& [points, norm] : {std::pair(&rounding.q_input, &terms.projection.q_input),
+                                     std::pair(&rounding.k_input, &terms.projection.k_input)}) {
+    if (terms.projection.form == QKCTS_PROJECTION_NONE || norm->applied == 0) continue;
+    points->norm = random_point(further, any_format);
+    if (points->norm != 0) points->unit = random_point(further, any_format);
+  }
+  if (rounding.scaled_q == 0) rounding.product = random_point(further, any_format);
   return rounding;
 }
 
@@ -168,8 +176,10 @@ std::string points_text(const qkcts_rounding& rounding) {
   for (const qkcts_vector_rounding* side : {&rounding.q, &rounding.k, &rounding.v})
     out << side->projection << side->root << side->reciprocal << side->unit << side->norm << side->rope_product
         << side->rope << ' ';
-  out << rounding.scaled_q << rounding.scores << rounding.capped << rounding.probs << rounding.output << " saturate "
-      << rounding.saturate << '}';
+  for (const qkcts_input_rounding* input : {&rounding.q_input, &rounding.k_input})
+    out << input->unit << input->norm << ' ';
+  out << rounding.scaled_q << rounding.product << rounding.scores << rounding.capped << rounding.probs
+      << rounding.output << " saturate " << rounding.saturate << '}';
   return out.str();
 }
 

@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include "conformance/budget_cap.hpp"
-#include "conformance/budget_head.hpp"
-#include "conformance/budget_operand.hpp"
+#include "conformance/budget_rounded_product.hpp"
 #include "conformance/budget_rounded_scale.hpp"
 #include "conformance/budget_row.hpp"
 #include "conformance/budget_score.hpp"
+#include "conformance/budget_vectors.hpp"
 #include "conformance/budget_writer.hpp"
+#include "conformance/special_values.hpp"
 
 namespace qkcts {
 namespace {
@@ -22,31 +24,20 @@ RowCoordinates coordinates(std::uint32_t row, std::int64_t heads, std::int64_t l
   return {r / (heads * length), r / length % heads, r % length};
 }
 
-// Where probabilities are rounded at a point, weights are not stored in another format before it.
-Profile profile_for(const Profile& profile, const qkcts_rounding& rounding) {
-  Profile result = profile;
-  if (rounding.probs != 0) {
-    result.probability_storage.reset();
-  }
-  return result;
-}
+}  // namespace
 
-class Composition {
+// Of one contract: what does not change from row to row.
+class CaseBudgets::Composition {
  public:
-  Composition(const Case& c, const ExactStages& exact, const StageRows& rows, const Profile& profile, TermSet terms)
+  Composition(const Case& c, std::shared_ptr<VectorBudgets> vectors)
       : case_(c),
         terms_(c.contract.terms),
-        exact_(exact),
-        arithmetic_(profile_for(profile, c.contract.terms.rounding), terms),
-        writer_(c, rows, arithmetic_),
-        row_(c, exact, arithmetic_, writer_),
+        vectors_(std::move(vectors)),
+        arithmetic_(vectors_->arithmetic()),
         visibility_(c),
-        tokens_(c),
-        q_(c, exact, OperandSide::q, arithmetic_),
-        k_(c, exact, OperandSide::k, arithmetic_),
-        v_(c, exact, OperandSide::v, arithmetic_),
         cap_(cap_terms(c, arithmetic_)),
         scaled_q_(point(terms_.rounding.scaled_q)),
+        product_(point(terms_.rounding.product)),
         scores_(point(terms_.rounding.scores)),
         capped_(point(terms_.rounding.capped)) {
     for (std::int64_t h = 0; h < c.shape.q_heads; ++h) {
@@ -54,67 +45,14 @@ class Composition {
     }
   }
 
-  std::array<StageBudget, QKCTS_STAGE_COUNT> run() {
-    operand_stages(q_, {QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE}, false);
-    operand_stages(k_, {QKCTS_STAGE_K_PROJ, QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE}, true);
-    operand_stages(v_, {QKCTS_STAGE_COUNT, QKCTS_STAGE_V_NORM, QKCTS_STAGE_COUNT}, true);
-    attention_rows();
-    return writer_.take();
-  }
+  const std::shared_ptr<VectorBudgets>& vectors() const { return vectors_; }
+  std::array<StageBudget, QKCTS_STAGE_COUNT> of(const ExactStages& exact, const StageRows& rows) const;
 
  private:
+  class Rows;
+
   RoundingPoint point(std::uint32_t format) const {
     return {BudgetTerm::rounding_point, format, terms_.rounding.saturate != 0, arithmetic_};
-  }
-
-  // Stages of one side in the order of OperandRow; QKCTS_STAGE_COUNT: it has none. Those of `keys` that no query sees
-  // are not judged.
-  void operand_stages(OperandBudget& side, const std::array<qkcts_stage, 3>& stages, bool keys) {
-    for (const std::uint32_t row : writer_.rows_of(stages)) {
-      const RowCoordinates at = coordinates(row, side.heads(), side.length());
-      const bool seen = !keys || tokens_.seen(at.b, at.t);
-      const OperandRow operand = seen ? side.row(at.b, at.h, at.t) : OperandRow{};
-      const std::array parts = {&operand.projection, &operand.norm, &operand.rope};
-      for (std::size_t i = 0; i < stages.size(); ++i) {
-        if (!writer_.wants(stages[i], row)) {
-          continue;
-        }
-        const std::int64_t length = row_length(stages[i], case_.shape);
-        if (seen) {
-          writer_.put_vector(stages[i], exact_.values[stages[i]].data() + row * length, **parts[i]);
-        } else {
-          writer_.put_exact(stages[i], length);
-        }
-      }
-    }
-  }
-
-  void attention_rows() {
-    constexpr std::array stages = {QKCTS_STAGE_SCORES, QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED,
-                                   QKCTS_STAGE_PROBS,  QKCTS_STAGE_LSE,    QKCTS_STAGE_OUTPUT};
-    // Ascending rows visit the query heads of one batch entry one after another; those that share keys and values are
-    // neighbours where heads share them in blocks, else all heads of the entry are kept.
-    const bool blocks = terms_.heads.mapping == QKCTS_HEADS_BLOCK;
-    std::vector<std::optional<HeadData>> held(static_cast<std::size_t>(case_.shape.kv_heads));
-    std::int64_t last_b = -1, last_head = -1;
-    for (const std::uint32_t row : writer_.rows_of(stages)) {
-      const RowCoordinates at = coordinates(row, case_.shape.q_heads, case_.shape.q_len);
-      const std::int64_t kv_head = kv_head_of(terms_, case_.shape, at.h);
-      if (at.b != last_b || (blocks && kv_head != last_head)) {
-        std::fill(held.begin(), held.end(), std::nullopt);
-      }
-      last_b = at.b;
-      last_head = kv_head;
-      std::optional<HeadData>& data = held[static_cast<std::size_t>(kv_head)];
-      if (!data) {
-        data = head_data(case_, at.b, kv_head, k_, value_norm(), tokens_, arithmetic_);
-      }
-      attention_row(row, at, *data);
-    }
-  }
-
-  ValueNorm value_norm() {
-    return writer_.exists(QKCTS_STAGE_V_NORM) ? ValueNorm{&v_, &exact_.values[QKCTS_STAGE_V_NORM]} : ValueNorm{};
   }
 
   Addend bias(const RowCoordinates& at, std::int64_t key) const {
@@ -152,43 +90,115 @@ class Composition {
     return scale_at_position(scale, terms_.logits, case_.inputs.at(Input::q_position_ids).value(token), arithmetic_);
   }
 
+  const Case& case_;
+  const qkcts_contract& terms_;
+  std::shared_ptr<VectorBudgets> vectors_;
+  const BudgetArithmetic& arithmetic_;
+  Visibility visibility_;
+  std::vector<ScoreScale> scales_;  // per query head
+  CapTerms cap_;
+  RoundingPoint scaled_q_, product_, scores_, capped_;
+};
+
+// Some rows of it.
+class CaseBudgets::Composition::Rows {
+ public:
+  Rows(const CaseBudgets::Composition& of, const ExactStages& exact, const StageRows& rows)
+      : of_(of),
+        case_(of.case_),
+        terms_(of.terms_),
+        vectors_(*of.vectors_),
+        exact_(exact),
+        arithmetic_(of.arithmetic_),
+        writer_(case_, rows, arithmetic_),
+        row_(case_, exact, arithmetic_, writer_) {}
+
+  std::array<StageBudget, QKCTS_STAGE_COUNT> run() {
+    operand_stages(OperandSide::q, {QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE}, false);
+    operand_stages(OperandSide::k, {QKCTS_STAGE_K_PROJ, QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE}, true);
+    operand_stages(OperandSide::v, {QKCTS_STAGE_COUNT, QKCTS_STAGE_V_NORM, QKCTS_STAGE_COUNT}, true);
+    attention_rows();
+    return writer_.take();
+  }
+
+ private:
+  // Stages of one side in the order of OperandRow; QKCTS_STAGE_COUNT: it has none. Those of `keys` that no query sees
+  // are not judged.
+  void operand_stages(OperandSide which, const std::array<qkcts_stage, 3>& stages, bool keys) {
+    OperandBudget& side = vectors_.side(which);
+    for (const std::uint32_t row : writer_.rows_of(stages)) {
+      const RowCoordinates at = coordinates(row, side.heads(), side.length());
+      const bool seen = !keys || vectors_.tokens().seen(at.b, at.t);
+      OperandRow operand = seen ? side.row(at.b, at.h, at.t) : OperandRow{};
+      const std::array parts = {&operand.projection, &operand.norm, &operand.rope};
+      for (std::size_t i = 0; i < stages.size(); ++i) {
+        if (!writer_.wants(stages[i], row)) {
+          continue;
+        }
+        const std::int64_t length = row_length(stages[i], case_.shape);
+        if (seen) {
+          writer_.put_vector(stages[i], vectors_.exact().row(stages[i], row, static_cast<std::size_t>(length)).data(),
+                             **parts[i]);
+        } else {
+          writer_.put_exact(stages[i], length);
+        }
+      }
+      if (seen) {
+        side.keep(at.b, at.h, at.t, std::move(operand.product));
+      }
+    }
+  }
+
+  void attention_rows() {
+    constexpr std::array stages = {QKCTS_STAGE_SCORES, QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED,
+                                   QKCTS_STAGE_PROBS,  QKCTS_STAGE_LSE,    QKCTS_STAGE_OUTPUT};
+    for (const std::uint32_t row : writer_.rows_of(stages)) {
+      const RowCoordinates at = coordinates(row, case_.shape.q_heads, case_.shape.q_len);
+      attention_row(row, at, vectors_.head(at.b, kv_head_of(terms_, case_.shape, at.h)));
+    }
+  }
+
   void attention_row(std::uint32_t row, const RowCoordinates& at, const HeadData& data) {
     const std::int64_t k_len = case_.shape.k_len;
     std::vector<std::int64_t> visible;
     for (std::int64_t key = 0; key < k_len; ++key) {
-      if (visibility_.visible(at.b, at.h, at.t, key)) {
+      if (of_.visibility_.visible(at.b, at.h, at.t, key)) {
         visible.push_back(key);
       }
     }
     const bool empty = visible.empty();
     const bool capped_exists = writer_.exists(QKCTS_STAGE_CAPPED);
     const auto keys = static_cast<std::size_t>(k_len);
-    const auto offset = static_cast<std::size_t>(row) * keys;
-    const std::span<const double> scores{exact_.values[QKCTS_STAGE_SCORES].data() + offset, keys};
+    const std::span<const double> scores = exact_.row(QKCTS_STAGE_SCORES, row, keys);
     std::vector<double> score_error(keys), capped(keys), softmax_error(keys);
     if (!empty) {
-      VectorError q = q_.row(at.b, at.h, at.t).product;
-      ScoreScale factor = scale(at);
-      if (scaled_q_.exists()) {
-        scale_and_round(q, factor, scale_accuracy(terms_), scaled_q_, arithmetic_);
+      VectorError q = vectors_.side(OperandSide::q).product(at.b, at.h, at.t);
+      ScoreScale factor = of_.scale(at);
+      if (of_.scaled_q_.exists()) {
+        scale_and_round(q, factor, scale_accuracy(terms_), of_.scaled_q_, arithmetic_);
         factor = {};
       }
-      const std::span<const double> exact{exact_.unrounded(QKCTS_STAGE_SCORES).data() + offset, keys};
-      score_errors(q, data.keys, factor, exact, visible.front(), visible.back() + 1, arithmetic_, score_error);
-      round_scores(scores_, QKCTS_STAGE_SCORES, offset, visible, score_error);
+      const std::span<const double> exact = exact_.unrounded_row(QKCTS_STAGE_SCORES, row, keys);
+      if (of_.product_.exists()) {
+        rounded_product_errors(q, data.keys, factor, exact_.products_row(row, keys), of_.product_, visible.front(),
+                               visible.back() + 1, arithmetic_, score_error);
+      } else {
+        score_errors(q, data.keys, factor, exact, visible.front(), visible.back() + 1, arithmetic_, score_error);
+      }
+      round_scores(of_.scores_, QKCTS_STAGE_SCORES, row, visible, score_error);
     }
     softmax_error = score_error;
     if (capped_exists) {
-      const double* exact_capped = exact_.unrounded(QKCTS_STAGE_CAPPED).data() + offset;
+      const std::span<const double> exact_capped = exact_.unrounded_row(QKCTS_STAGE_CAPPED, row, keys);
       for (const std::int64_t key : visible) {
         const auto i = static_cast<std::size_t>(key);
-        const CappedError error = capped_error(cap_, scores[i], score_error[i], bias(at, key), linear_bias(at, key),
-                                               exact_capped[i], arithmetic_);
+        const CappedError error = capped_error(of_.cap_, scores[i], score_error[i], of_.bias(at, key),
+                                               of_.linear_bias(at, key), exact_capped[i], arithmetic_);
         capped[i] = error.error;
         softmax_error[i] = error.softmax_error;
       }
-      if (capped_.exists()) {
-        round_scores(capped_, QKCTS_STAGE_CAPPED, offset, visible, capped);
+      if (of_.capped_.exists()) {
+        round_scores(of_.capped_, QKCTS_STAGE_CAPPED, row, visible, capped);
         softmax_error = capped;
       }
     }
@@ -199,13 +209,14 @@ class Composition {
     row_.put(row, at, data, std::move(visible), softmax_error);
   }
 
-  // The visible numbers of a row pass the point of their stage; the row begins at `offset`.
-  void round_scores(const RoundingPoint& point, qkcts_stage stage, std::size_t offset,
+  // The visible numbers of a row pass the point of their stage.
+  void round_scores(const RoundingPoint& point, qkcts_stage stage, std::uint32_t row,
                     const std::vector<std::int64_t>& visible, std::vector<double>& errors) const {
+    const std::span<const double> exact = exact_.unrounded_row(stage, row, errors.size());
+    const std::span<const double> after = exact_.row(stage, row, errors.size());
     for (const std::int64_t key : visible) {
       const auto i = static_cast<std::size_t>(key);
-      const double before = exact_.unrounded(stage)[offset + i];
-      errors[i] = point.moved(before, std::fabs(before) * 0x1p-50, errors[i], exact_.values[stage][offset + i]);
+      errors[i] = point.moved(exact[i], std::fabs(exact[i]) * 0x1p-50, errors[i], after[i]);
     }
   }
 
@@ -214,7 +225,7 @@ class Composition {
     if (!writer_.wants(stage, row)) {
       return;
     }
-    const double* z = exact_.values[stage].data() + static_cast<std::size_t>(row) * errors.size();
+    const std::span<const double> z = exact_.row(stage, row, errors.size());
     std::size_t next = 0;
     for (std::size_t key = 0; key < errors.size(); ++key) {
       if (next < visible.size() && visible[next] == static_cast<std::int64_t>(key)) {
@@ -226,25 +237,57 @@ class Composition {
     }
   }
 
+  const CaseBudgets::Composition& of_;
   const Case& case_;
   const qkcts_contract& terms_;
+  VectorBudgets& vectors_;
   const ExactStages& exact_;
-  BudgetArithmetic arithmetic_;
+  const BudgetArithmetic& arithmetic_;
   BudgetWriter writer_;
   RowBudget row_;
-  Visibility visibility_;
-  SeenTokens tokens_;
-  OperandBudget q_, k_, v_;
-  std::vector<ScoreScale> scales_;  // per query head
-  CapTerms cap_;
-  RoundingPoint scaled_q_, scores_, capped_;
 };
 
-}  // namespace
+std::array<StageBudget, QKCTS_STAGE_COUNT> CaseBudgets::Composition::of(const ExactStages& exact,
+                                                                        const StageRows& rows) const {
+  return Rows(*this, exact, rows).run();
+}
+
+CaseBudgets::CaseBudgets(const Case& c, const ExactStages& vectors, const Profile& profile, TermSet terms)
+    : special_(has_special_values(c) ? std::make_unique<const SpecialValues>(c) : nullptr) {
+  const Case& numbers = special_ ? special_->stand_in() : c;
+  composition_ =
+      std::make_unique<Composition>(numbers, std::make_shared<VectorBudgets>(numbers, vectors, profile, terms));
+}
+
+CaseBudgets::CaseBudgets(const Case& c, const CaseBudgets& other)
+    : composition_(std::make_unique<Composition>(c, other.composition_->vectors())) {}
+
+CaseBudgets::CaseBudgets(CaseBudgets&&) noexcept = default;
+CaseBudgets& CaseBudgets::operator=(CaseBudgets&&) noexcept = default;
+CaseBudgets::~CaseBudgets() = default;
+
+std::array<StageBudget, QKCTS_STAGE_COUNT> CaseBudgets::of(const ExactStages& exact, const StageRows& rows) {
+  std::array<StageBudget, QKCTS_STAGE_COUNT> budgets = composition_->of(exact, rows);
+  if (special_) {
+    put_special_budgets(*special_, rows, budgets);
+  }
+  return budgets;
+}
 
 std::array<StageBudget, QKCTS_STAGE_COUNT> stage_budgets(const Case& c, const ExactStages& exact, const StageRows& rows,
                                                          const Profile& profile, TermSet terms) {
-  return Composition(c, exact, rows, profile, terms).run();
+  return CaseBudgets(c, exact, profile, terms).of(exact, rows);
+}
+
+std::size_t ExactStages::place(qkcts_stage stage, std::size_t row) const {
+  if (!attention_rows || (attention_stages & bit(stage)) == 0) {
+    return row;
+  }
+  const auto at = std::lower_bound(attention_rows->begin(), attention_rows->end(), row);
+  if (at == attention_rows->end() || *at != row) {
+    throw std::out_of_range("a row of attention that is not held");
+  }
+  return static_cast<std::size_t>(at - attention_rows->begin());
 }
 
 }  // namespace qkcts

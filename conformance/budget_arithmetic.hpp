@@ -81,6 +81,8 @@ class BudgetArithmetic {
 
   // How far an input of the given format may be off when an operation reads it.
   double operand_error(double value, Format source) const;
+  // How far weights formed once more may be from the row sum, where the output counts it (O7).
+  double formed_afresh(double ratio) const { return on(BudgetTerm::fresh_weights) * ratio; }
   // Error of a value that a norm has made, where the output counts it (O5).
   double norm_made(double error) const { return on(BudgetTerm::value_norm) * error; }
   // Error of a value of v, off by `error`, as the product with the weights reads it: a matrix unit may drop bits of it.

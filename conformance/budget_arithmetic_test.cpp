@@ -78,7 +78,7 @@ TEST(BudgetArithmetic, ScatteredKeysMeetInOneLane) {
   std::vector<double> scores(40, std::log(tail)), errors(40, 0.0), p(40, tail / exact);
   scores[0] = 0;
   p[0] = 1 / exact;
-  SoftmaxRow row;
+  SoftmaxKeys row;
   row.scores = scores;
   row.errors = errors;
   row.probabilities = p;
@@ -133,7 +133,7 @@ TEST(BudgetArithmetic, ValuesAndWeightsAreCutOff) {
   const std::vector<double> p{1 / sum, weight / sum}, values{0, v};
   const auto budget = [&](const Profile& profile) {
     const BudgetArithmetic arithmetic(profile, all_budget_terms);
-    SoftmaxRow row;
+    SoftmaxKeys row;
     row.scores = scores;
     row.errors = errors;
     row.probabilities = p;
@@ -216,7 +216,7 @@ TEST(BudgetArithmetic, ExponentsInBinary16) {
     const std::vector<double> scores{m, s}, errors(2, 0.0);
     const double sum = 1 + std::exp(s - m);
     const std::vector<double> p{1 / sum, std::exp(s - m) / sum};
-    SoftmaxRow row;
+    SoftmaxKeys row;
     row.scores = scores;
     row.errors = errors;
     row.probabilities = p;
@@ -256,7 +256,7 @@ TEST(BudgetArithmetic, ApproximateLogarithm) {
   const std::vector<double> scores{0}, errors{0}, p{1};
   const auto budget = [&](const Profile& profile) {
     const BudgetArithmetic arithmetic(profile, all_budget_terms);
-    SoftmaxRow row;
+    SoftmaxKeys row;
     row.scores = scores;
     row.errors = errors;
     row.probabilities = p;

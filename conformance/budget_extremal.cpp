@@ -26,10 +26,10 @@ constexpr double moved_up = 1 + 0x1p-12;
 // bits.
 constexpr double least_exponent = 0x1p-5;
 
-class Side {
+class Direction {
  public:
-  Side(const RowWeights& w, const ValueRows& values, std::span<const double> exact, std::span<const double> blur,
-       double sign)
+  Direction(const RowWeights& w, const ValueRows& values, std::span<const double> exact, std::span<const double> blur,
+            double sign)
       : w_(w), values_(values), exact_(exact), sign_(sign), gain_(values.length), weight_(values.length) {
     double moved = 0;
     for (std::size_t j = 0; j < w.moved.size(); ++j) {
@@ -111,8 +111,8 @@ bool extremal_form_pays(const RowWeights& weights) {
 
 std::vector<double> extremal_moves(const RowWeights& w, const ValueRows& values, std::span<const double> exact,
                                    std::span<const double> blur) {
-  std::vector<double> moves = Side(w, values, exact, blur, 1).bound();
-  const std::vector<double> falls = Side(w, values, exact, blur, -1).bound();
+  std::vector<double> moves = Direction(w, values, exact, blur, 1).bound();
+  const std::vector<double> falls = Direction(w, values, exact, blur, -1).bound();
   for (std::size_t d = 0; d < moves.size(); ++d) {
     moves[d] = std::max(moves[d], falls[d]);
   }

@@ -136,7 +136,7 @@ TEST(ExtremalOutput, TakesItsPlaceInTheOutput) {
   const Column column(p, errors, v);
   Profile profile;
   const BudgetArithmetic arithmetic(profile, all_budget_terms);
-  SoftmaxRow row;
+  SoftmaxKeys row;
   row.scores = scores;
   row.errors = errors;
   row.probabilities = p;

@@ -32,7 +32,7 @@ void add_read_row(const Case& c, std::int64_t b, std::int64_t kv_head, std::int6
 // the output counts them like errors of reading.
 void add_computed_row(const Case& c, std::int64_t b, std::int64_t kv_head, std::int64_t key, const ValueNorm& v_norm,
                       const BudgetArithmetic& arithmetic, HeadData& data) {
-  const VectorError row = v_norm.budget->row(b, kv_head, key).product;
+  const VectorError row = v_norm.budget->product(b, kv_head, key);
   data.v_domain = data.v_domain || row.domain;
   const std::int64_t first = ((b * c.shape.kv_heads + kv_head) * c.shape.k_len + key) * c.shape.v_head_dim;
   for (std::int64_t d = 0; d < c.shape.v_head_dim; ++d) {
@@ -56,7 +56,7 @@ HeadData head_data(const Case& c, std::int64_t b, std::int64_t kv_head, OperandB
   const qkcts_shape& shape = c.shape;
   HeadData data(shape.head_dim, shape.k_len);
   for (std::int64_t key = 0; key < shape.k_len; ++key) {
-    data.keys.set(key, tokens.seen(b, key) ? k.row(b, kv_head, key).product : unseen_key(shape.head_dim));
+    data.keys.set(key, tokens.seen(b, key) ? k.product(b, kv_head, key) : unseen_key(shape.head_dim));
   }
   data.v_computed = v_norm.budget != nullptr;
   for (std::int64_t key = 0; key < shape.k_len; ++key) {

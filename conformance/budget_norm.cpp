@@ -260,7 +260,8 @@ bool norm_keeps_factor(const qkcts_norm& norm, const NormStatistics& statistics)
 }
 
 double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,
-                          const NormParameters& parameters, double exact_result, const BudgetArithmetic& arithmetic) {
+                          const ElementParameters& parameters, double exact_result,
+                          const BudgetArithmetic& arithmetic) {
   const double lambda = arithmetic.lambda(norm_underflow);
   const double g = std::fabs(parameters.gain);
   double c = std::fabs((x - statistics.mean_high) - statistics.mean_low);
@@ -314,14 +315,15 @@ double norm_element_error(const qkcts_norm& norm, const NormStatistics& statisti
   return sum_upper(own, 64);
 }
 
-NormFactors norm_factors(const NormStatistics& statistics, double x, double x_error, const NormParameters& parameters) {
+NormFactors norm_factors(const NormStatistics& statistics, double x, double x_error,
+                         const ElementParameters& parameters) {
   const double c = std::fabs((x - statistics.mean_high) - statistics.mean_low) + x_error + statistics.mean_input +
                    statistics.mean_error;
   return {c, 1 / statistics.root_lower, std::fabs(parameters.gain) + parameters.gain_error};
 }
 
 bool norm_element_overflows(const NormStatistics& statistics, double x, double x_error,
-                            const NormParameters& parameters, const BudgetArithmetic& arithmetic) {
+                            const ElementParameters& parameters, const BudgetArithmetic& arithmetic) {
   const auto [c, r, g] = norm_factors(statistics, x, x_error, parameters);
   const double room = 1 + 64 * arithmetic.range_roundoff();
   double reach = std::max({c, c * g, r, r * g, c * r, c * r * g, c * r * g + std::fabs(parameters.bias)}) * room;
@@ -334,7 +336,7 @@ bool norm_element_overflows(const NormStatistics& statistics, double x, double x
   return !(reach < arithmetic.largest());
 }
 
-NormElement norm_element(const NormStatistics& statistics, double x, const NormParameters& parameters, double n) {
+NormElement norm_element(const NormStatistics& statistics, double x, const ElementParameters& parameters, double n) {
   NormElement element;
   const double c = (x - statistics.mean_high) - statistics.mean_low;
   element.unscaled = c / statistics.root * parameters.gain + parameters.bias;

@@ -35,7 +35,7 @@ NormStatistics norm_statistics(const qkcts_norm& norm, std::span<const double> x
                                double inexact, const BudgetArithmetic& arithmetic);
 
 // Gain, bias and constant factor that act on one element.
-struct NormParameters {
+struct ElementParameters {
   double gain = 1;  // the factor: w or 1 + w
   double gain_error = 0;
   double bias = 0;
@@ -52,21 +52,22 @@ struct NormElement {
   double value = 0;
   double blur = 0;  // how far the exact number may be from `value`
 };
-NormElement norm_element(const NormStatistics& statistics, double x, const NormParameters& parameters, double n);
+NormElement norm_element(const NormStatistics& statistics, double x, const ElementParameters& parameters, double n);
 
 // Error of one normalised element: its own part if the factor is kept apart, else the whole. `exact_result` is the
 // number before the constant factor.
 double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,
-                          const NormParameters& parameters, double exact_result, const BudgetArithmetic& arithmetic);
+                          const ElementParameters& parameters, double exact_result, const BudgetArithmetic& arithmetic);
 
 // Upper bounds of the factors that an element without a bias is a product of: the centred number, 1/d, the gain.
 struct NormFactors {
   double c = 0, r = 0, g = 0;
 };
-NormFactors norm_factors(const NormStatistics& statistics, double x, double x_error, const NormParameters& parameters);
+NormFactors norm_factors(const NormStatistics& statistics, double x, double x_error,
+                         const ElementParameters& parameters);
 
 // Some product on the way may leave the range of the accumulator.
 bool norm_element_overflows(const NormStatistics& statistics, double x, double x_error,
-                            const NormParameters& parameters, const BudgetArithmetic& arithmetic);
+                            const ElementParameters& parameters, const BudgetArithmetic& arithmetic);
 
 }  // namespace qkcts

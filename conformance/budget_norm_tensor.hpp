@@ -23,8 +23,8 @@ class NormTensors {
   }
 
   // Lane d of head h; the constant factor is left at 1.
-  NormParameters at(std::int64_t head_dim, std::int64_t h, std::int64_t d) const {
-    NormParameters p;
+  ElementParameters at(std::int64_t head_dim, std::int64_t h, std::int64_t d) const {
+    ElementParameters p;
     if (!gain_.empty()) {
       const double w = gain_[index(norm_.gain_axes, head_dim, h, d)];
       p.gain = norm_.gain == QKCTS_GAIN_ONE_PLUS_W ? 1 + w : w;

@@ -63,7 +63,7 @@ Exact exact_norm(const qkcts_norm& norm, const std::vector<double>& x) {
 }
 
 // Budget of element `i`: common factor and own part together.
-double budget(const qkcts_norm& norm, const std::vector<double>& x, std::size_t i, const NormParameters& parameters,
+double budget(const qkcts_norm& norm, const std::vector<double>& x, std::size_t i, const ElementParameters& parameters,
               const Profile& profile, std::vector<double> input_error = {}) {
   const BudgetArithmetic arithmetic(profile, all_budget_terms);
   if (input_error.empty()) input_error.assign(x.size(), 0);
@@ -150,7 +150,7 @@ TEST(BudgetNorm, CountsEpsilonAndOnePlusW) {
   qkcts_norm norm = norm_terms(QKCTS_MEAN_SQUARE, QKCTS_OUTSIDE_ROOT, 0x1.01abab178e16ap+0);
   norm.gain = QKCTS_GAIN_ONE_PLUS_W;
   const double w = 0x1.06cc4p-6;
-  NormParameters parameters;
+  ElementParameters parameters;
   parameters.gain = 1 + w;
   const Exact exact = exact_norm(norm, x);
   const long double y = exact.c[0] / exact.root * (1 + static_cast<long double>(w));
@@ -173,7 +173,7 @@ TEST(BudgetNorm, GainAndRootMayUnderflowTogether) {
   const std::vector<double> x(4, 0x1p60);
   qkcts_norm norm = norm_terms(QKCTS_MEAN_SQUARE, QKCTS_INSIDE_ROOT, 1e-6);
   norm.gain = QKCTS_GAIN_W;
-  NormParameters parameters;
+  ElementParameters parameters;
   parameters.gain = 0x1p-70;
   const float r = 0x1p-60f;
   const double got = static_cast<double>(static_cast<float>(x[0]) * flushed(r * 0x1p-70f));

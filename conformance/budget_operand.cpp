@@ -2,6 +2,7 @@
 #include "conformance/budget_operand.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "conformance/budget_rope.hpp"
 #include "conformance/budget_rounded_rope.hpp"
@@ -44,12 +45,13 @@ const qkcts_vector_rounding& points_of(const Case& c, OperandSide side) {
 
 ProjectionBudget::Side projected(const Case& c, OperandSide side) {
   const qkcts_projection& projection = c.contract.terms.projection;
+  const qkcts_rounding& rounding = c.contract.terms.rounding;
   if (side == OperandSide::q) {
-    return {Input::q_x,      Input::q_weight,    Input::q_weight_bias, Input::q_x_gain,
-            Input::q_x_bias, projection.q_input, c.shape.q_heads,      c.shape.q_len};
+    return {Input::q_x,         Input::q_weight,  Input::q_weight_bias, Input::q_x_gain, Input::q_x_bias,
+            projection.q_input, rounding.q_input, c.shape.q_heads,      c.shape.q_len};
   }
-  return {Input::k_x,      Input::k_weight,    Input::k_weight_bias, Input::k_x_gain,
-          Input::k_x_bias, projection.k_input, c.shape.kv_heads,     c.shape.k_len};
+  return {Input::k_x,         Input::k_weight,  Input::k_weight_bias, Input::k_x_gain, Input::k_x_bias,
+          projection.k_input, rounding.k_input, c.shape.kv_heads,     c.shape.k_len};
 }
 
 // Accuracy of ExactStages: what a norm after a projection or a rotation starts from.
@@ -254,7 +256,7 @@ VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b,
   std::vector<double> before(static_cast<std::size_t>(head_dim_)), blur(static_cast<std::size_t>(head_dim_));
   for (std::int64_t d = 0; d < head_dim_ && !result.domain; ++d) {
     const auto i = static_cast<std::size_t>(d);
-    NormParameters p = tensors_.at(head_dim_, h, d);
+    ElementParameters p = tensors_.at(head_dim_, h, d);
     p.factor = factor_;
     double unscaled = y[d];
     result.magnitude[i] = std::fabs(y[d]);
@@ -287,7 +289,7 @@ VectorError OperandBudget::normalised_by_points(const VectorError& vector, std::
   result.error.resize(x.size());
   std::vector<double> before(x.size()), blur(x.size());
   for (std::size_t i = 0; i < x.size() && !result.domain; ++i) {
-    NormParameters p = tensors_.at(head_dim_, h, static_cast<std::int64_t>(i));
+    ElementParameters p = tensors_.at(head_dim_, h, static_cast<std::int64_t>(i));
     p.factor = factor_;
     const RoundedNorm::Element element = norm.element(x[i], vector.error[i], p);
     before[i] = element.value;
@@ -335,6 +337,15 @@ VectorError OperandBudget::unnormalised(const VectorError& vector, std::int64_t 
     result.magnitude[i] = std::fabs(y[i]);
   }
   return result;
+}
+
+void OperandBudget::keep(std::int64_t b, std::int64_t h, std::int64_t t, VectorError product) {
+  kept_.insert_or_assign(row_index(b, h, t), std::move(product));
+}
+
+VectorError OperandBudget::product(std::int64_t b, std::int64_t h, std::int64_t t) {
+  auto kept = kept_.extract(row_index(b, h, t));
+  return kept ? std::move(kept.mapped()) : row(b, h, t).product;
 }
 
 OperandRow OperandBudget::row(std::int64_t b, std::int64_t h, std::int64_t t) {

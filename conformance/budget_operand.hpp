@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "conformance/budget_angle.hpp"
@@ -34,6 +35,9 @@ class OperandBudget {
 
   // Row (batch b, head h, token t). Statistics of full-width norms are kept, so any order of rows is cheap.
   OperandRow row(std::int64_t b, std::int64_t h, std::int64_t t);
+  // What the scores multiply, of a row that has been made and kept, which is handed out once, or made now.
+  VectorError product(std::int64_t b, std::int64_t h, std::int64_t t);
+  void keep(std::int64_t b, std::int64_t h, std::int64_t t, VectorError product);
 
   std::int64_t heads() const { return heads_; }
   std::int64_t length() const { return length_; }
@@ -79,6 +83,7 @@ class OperandBudget {
   std::optional<ProjectionBudget> projection_;
   std::optional<AngleBudget> angles_;  // where the runtime computes them
   std::vector<std::optional<NormStatistics>> statistics_;
+  std::unordered_map<std::int64_t, VectorError> kept_;
 };
 
 }  // namespace qkcts

@@ -125,9 +125,13 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
     const double by_weights = (sums.moved[d] + moved_weight * blur) / w.shrunk_sum;
     const double spread = std::min(radius, (sums.spread[d] + grown_weight * blur) / w.shrunk_sum);
     double first = w.unbounded ? radius : std::min(by_weights, radius);
+    double fresh = w.unbounded ? radius : std::min(by_weights * w.fresh_share, radius);
     if (!extremal.empty()) {
       first = std::min(first, extremal[d]);
+      fresh = std::min(fresh, extremal[d]);
     }
+    // Weights that are formed once more have a mean of their own, and their sum is not quite the row sum.
+    fresh += (o + blur + fresh) * w.afresh;
     // Magnitudes that the roundings of the sum refer to, in units of the row sum.
     const bool made = values.inexact > 0;
     const double largest = std::max(std::fabs(sums.lowest[d]), std::fabs(sums.highest[d]));
@@ -136,7 +140,7 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
     const double read = w.unbounded ? (made ? sums.worst_read[d] : weighted) : sums.read[d] / w.shrunk_sum;
     // Stored weights: against |v| if the row sum is that of the unstored ones, else against |v - o|.
     const double stored = std::max(u_p * weighted, u_p * stored_inverse * ((w.unbounded ? radius : spread) + first));
-    const double second = first + read * stored_inverse + stored;
+    const double second = std::max(first + stored, fresh + u_p * weighted) + read * stored_inverse;
     const double rounded = weighted * (1 + u_p) * stored_inverse;
     const double third = second + theta * rounded * inverse + w.sum_inverse * (o + second);
     const double divided = std::max(rounded * (1 + theta) * inverse, o + third);

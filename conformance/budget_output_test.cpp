@@ -37,7 +37,7 @@ struct Row {
 
   OutputError budget(const Profile& profile) const {
     const BudgetArithmetic arithmetic(profile, all_budget_terms);
-    SoftmaxRow row;
+    SoftmaxKeys row;
     row.scores = s;
     row.errors = errors;
     row.probabilities = p;

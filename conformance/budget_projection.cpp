@@ -21,6 +21,8 @@ ProjectionBudget::ProjectionBudget(const Case& c, const Side& side, const std::v
       side_(side),
       exact_(exact),
       tensors_(c, side.norm, side.gain, side.bias, arithmetic),
+      inner_points_(unit_point(side.points.unit, c.contract.terms.rounding.saturate != 0, arithmetic)),
+      norm_point_(rounding_point, side.points.norm, c.contract.terms.rounding.saturate != 0, arithmetic),
       width_(c.inputs.at(side.rows).shape.back()),
       head_dim_(c.shape.head_dim),
       rows_(c.inputs.at(side.rows).values()),
@@ -87,7 +89,7 @@ ProjectionBudget::Token ProjectionBudget::normed_token(const std::vector<double>
                               arithmetic_.quotient(projection_underflow), growth_upper(4, u));
   const double lost = (kept ? 2 : 1 + shared.common) * (1 + later);
   for (std::size_t e = 0; e < x.size() && !token.domain; ++e) {
-    const NormParameters p = tensors_.at(width_, 0, static_cast<std::int64_t>(e));
+    const ElementParameters p = tensors_.at(width_, 0, static_cast<std::int64_t>(e));
     const NormElement element = norm_element(shared, x[e], p, static_cast<double>(x.size()));
     const double unscaled = std::fabs(element.unscaled) + element.blur;
     const double own = norm_element_error(side_.norm, shared, x[e], error[e], p, unscaled, arithmetic_);
@@ -108,6 +110,33 @@ ProjectionBudget::Token ProjectionBudget::normed_token(const std::vector<double>
   return token;
 }
 
+// Every entry passes for itself, so that nothing of the norm is common to the row any more, and nothing folds.
+ProjectionBudget::Token ProjectionBudget::rounded_token(const std::vector<double>& x,
+                                                        const std::vector<double>& error) const {
+  Token token;
+  const NormStatistics shared = norm_statistics(side_.norm, x, error, 0, arithmetic_);
+  const RoundedNorm by_points(side_.norm, shared, inner_points_, arithmetic_);
+  const double common = norm_keeps_factor(side_.norm, shared) ? shared.common : 0;
+  token.domain = shared.domain || by_points.domain();
+  for (std::size_t e = 0; e < x.size() && !token.domain; ++e) {
+    const ElementParameters p = tensors_.at(width_, 0, static_cast<std::int64_t>(e));
+    RoundedNorm::Element y;
+    if (inner_points_.exist()) {
+      y = by_points.element(x[e], error[e], p);
+    } else {
+      const NormElement plain = norm_element(shared, x[e], p, static_cast<double>(x.size()));
+      const double size = std::fabs(plain.unscaled) + plain.blur;
+      const double own = norm_element_error(side_.norm, shared, x[e], error[e], p, size, arithmetic_);
+      y = {plain.value, plain.blur, sum_upper(common * size + (1 + common) * own, 16),
+           norm_element_overflows(shared, x[e], error[e], p, arithmetic_)};
+    }
+    const double moved = norm_point_.moved(y.value, y.blur, y.error);
+    token.domain = y.domain || !std::isfinite(moved);
+    add_entry(token, norm_point_.exact({y.value - y.blur, y.value + y.blur}).size(), moved);
+  }
+  return token;
+}
+
 const ProjectionBudget::Token& ProjectionBudget::token(std::int64_t b, std::int64_t t) {
   const std::int64_t index = b * side_.length + t;
   std::optional<Token>& slot = tokens_[static_cast<std::size_t>(index)];
@@ -119,7 +148,8 @@ const ProjectionBudget::Token& ProjectionBudget::token(std::int64_t b, std::int6
     for (const double value : x) {
       error.push_back(arithmetic_.operand_error(value, case_.inputs.format));
     }
-    slot = side_.norm.applied != 0 ? normed_token(x, error) : plain_token(x, error);
+    const bool rounded = side_.norm.applied != 0 && norm_point_.exists();
+    slot = rounded ? rounded_token(x, error) : side_.norm.applied != 0 ? normed_token(x, error) : plain_token(x, error);
   }
   return *slot;
 }

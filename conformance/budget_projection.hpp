@@ -8,6 +8,7 @@
 
 #include "conformance/budget_arithmetic.hpp"
 #include "conformance/budget_norm_tensor.hpp"
+#include "conformance/budget_rounded_norm.hpp"
 #include "conformance/budget_vector.hpp"
 
 namespace qkcts {
@@ -18,6 +19,7 @@ class ProjectionBudget {
   struct Side {
     Input rows, weight, weight_bias, gain, bias;
     const qkcts_norm& norm;
+    const qkcts_input_rounding& points;
     std::int64_t heads, length;
   };
   ProjectionBudget(const Case& c, const Side& side, const std::vector<double>& exact,
@@ -42,6 +44,8 @@ class ProjectionBudget {
   const Token& token(std::int64_t b, std::int64_t t);
   Token plain_token(const std::vector<double>& x, const std::vector<double>& error) const;
   Token normed_token(const std::vector<double>& x, const std::vector<double>& error) const;
+  // Of a row that passes rounding points between its norm and the matrix.
+  Token rounded_token(const std::vector<double>& x, const std::vector<double>& error) const;
   void add_entry(Token& token, double magnitude, double error) const;
   bool with_bias() const { return !weight_bias_.empty(); }
 
@@ -50,6 +54,8 @@ class ProjectionBudget {
   Side side_;
   const std::vector<double>& exact_;
   NormTensors tensors_;
+  NormPoints inner_points_;
+  RoundingPoint norm_point_;
   std::int64_t width_, head_dim_;
   std::vector<double> rows_, weight_, weight_error_,
       weight_bias_;  // weight_ holds magnitudes; errors only if any is not 0

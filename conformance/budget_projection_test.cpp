@@ -57,7 +57,7 @@ struct Column {
     exact.values[QKCTS_STAGE_Q_PROJ] = {static_cast<double>(y)};
     ProjectionBudget projection(c,
                                 {Input::q_x, Input::q_weight, Input::q_weight_bias, Input::q_x_gain, Input::q_x_bias,
-                                 c.contract.terms.projection.q_input, 1, 1},
+                                 c.contract.terms.projection.q_input, c.contract.terms.rounding.q_input, 1, 1},
                                 exact.values[QKCTS_STAGE_Q_PROJ], arithmetic);
     VectorError vector = projection.row(0, 0, 0);
     EXPECT_EQ(vector.magnitude[0], std::fabs(static_cast<double>(y)));

@@ -109,7 +109,7 @@ TEST(BudgetRange, FactorIsOneOfTheFactorsOfANorm) {
     const double exact = 1.7 * static_cast<double>(gain);  // |x| / |x| = 1
     const float root = std::sqrt(x * x);
     const float got = ((x * gain) * 1.7f) / root;
-    NormParameters p;
+    ElementParameters p;
     p.gain = static_cast<double>(gain);
     p.factor = constant;
     const double own = norm_element_error(norm, s, values[0], 0, p, 0, arithmetic);
@@ -134,7 +134,7 @@ TEST(BudgetRange, FlushedProductsMeetTwoFurtherFactors) {
   norm.gain = QKCTS_GAIN_W;
   const std::array<double, 2> values = {0x1p-60, 0x1p+60}, errors = {0, 0};
   const NormStatistics s = norm_statistics(norm, values, errors, 0, arithmetic);
-  NormParameters p;
+  ElementParameters p;
   p.gain = 0x1p+40;
   p.factor = factor_terms(0x1p+40, arithmetic);
   // 2^-60 / 2^59.5 = 2^-119.5 survives; were x 2^-70, it would not: c r = 2^-129.5 -> 0, exact 2^-49.5.
@@ -149,7 +149,7 @@ TEST(BudgetRange, FactorsThatOverflowAreNotJudged) {
   const BudgetArithmetic arithmetic = plain();
   const std::array<double, 1> values = {1e-20}, errors = {0};
   const NormStatistics s = norm_statistics(rms(), values, errors, 0, arithmetic);
-  NormParameters p;
+  ElementParameters p;
   EXPECT_FALSE(norm_element_overflows(s, 1e-20, 0, p, arithmetic));
   p.factor = factor_terms(1e25, arithmetic);  // times 1/root = 1e20, though x / root is 1
   EXPECT_TRUE(norm_element_overflows(s, 1e-20, 0, p, arithmetic));

@@ -31,6 +31,12 @@ NormPoints norm_points(const qkcts_vector_rounding& points, bool saturates, cons
           {rounding_point, points.unit, saturates, arithmetic}};
 }
 
+NormPoints unit_point(std::uint32_t format, bool saturates, const BudgetArithmetic& arithmetic) {
+  qkcts_vector_rounding points{};
+  points.unit = format;
+  return norm_points(points, saturates, arithmetic);
+}
+
 RoundedNorm::RoundedNorm(const qkcts_norm& norm, const NormStatistics& statistics, const NormPoints& points,
                          const BudgetArithmetic& arithmetic)
     : norm_(norm),
@@ -115,7 +121,7 @@ RoundedNorm::Part RoundedNorm::unit(const Part& c, Element& element) const {
   return part;
 }
 
-RoundedNorm::Element RoundedNorm::element(double x, double x_error, const NormParameters& parameters) const {
+RoundedNorm::Element RoundedNorm::element(double x, double x_error, const ElementParameters& parameters) const {
   Element element;
   element.domain = domain_;
   if (element.domain) {

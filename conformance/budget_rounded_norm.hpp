@@ -16,6 +16,8 @@ struct NormPoints {
   bool exist() const { return root.exists() || reciprocal.exists() || unit.exists(); }
 };
 NormPoints norm_points(const qkcts_vector_rounding& points, bool saturates, const BudgetArithmetic& arithmetic);
+// Of a norm that may round its unit, and neither its root nor the reciprocal of that.
+NormPoints unit_point(std::uint32_t format, bool saturates, const BudgetArithmetic& arithmetic);
 
 // The vectors of one statistic. What its root is off by is no common factor any more: it is counted in every element.
 class RoundedNorm {
@@ -34,7 +36,7 @@ class RoundedNorm {
     double error = 0;
     bool domain = false;
   };
-  Element element(double x, double x_error, const NormParameters& parameters) const;
+  Element element(double x, double x_error, const ElementParameters& parameters) const;
 
  private:
   // A number as the interval that it is known to lie in, with the error of what is computed for it.

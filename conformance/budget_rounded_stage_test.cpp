@@ -75,6 +75,70 @@ TEST(RoundedStage, TheGrowthOfTheSumStandsBeforeThePoint) {
   EXPECT_EQ(delta(without(BudgetTerm::rounding_point)), 0);
 }
 
+// The same sum at the point `product`, before a scale of 3/4: three quarters of the neighbour's distance. And a product
+// away from boundaries, whose score has the roundings of its scale alone, however large its terms are.
+TEST(RoundedStage, TheProductIsRoundedBeforeItsScale) {
+  const auto delta = [](const Case& c, double product, double rounded, TermSet terms = all_budget_terms) {
+    ExactStages stages;
+    stages.products = {product};
+    stages.values[QKCTS_STAGE_SCORES] = {0.75 * rounded};
+    stages.values[QKCTS_STAGE_PROBS] = stages.values[QKCTS_STAGE_OUTPUT] = {1};
+    stages.values[QKCTS_STAGE_LSE] = {0.75 * rounded};
+    StageRows rows;
+    rows[QKCTS_STAGE_SCORES] = {0};
+    return static_cast<double>(stage_budgets(c, stages, rows, Profile{}, terms)[QKCTS_STAGE_SCORES].delta[0]);
+  };
+  std::vector<double> q(64, 1.0), k(64, 0x1p-25);
+  k[0] = 1 + 0x1p-8;
+  Case c = plain_case(Format::binary32, 1, 64, q, k);
+  c.contract.terms.score.scale_value = 0.75;
+  c.contract.terms.rounding.product = QKCTS_BFLOAT16;
+  const double product = 1 + 0x1p-8 + 63 * 0x1p-25;
+  EXPECT_GE(delta(c, product, 1 + 0x1p-7), 0.75 * 0x1p-7);
+  EXPECT_LT(delta(c, product, 1 + 0x1p-7), 0.76 * 0x1p-7);
+  EXPECT_LT(delta(c, product, 1 + 0x1p-7, without(BudgetTerm::score_dot)), 0x1p-20);
+
+  Case cancelling = plain_case(Format::binary32, 1, 2, {100, 100}, {100, -99.875});
+  cancelling.contract.terms.score.scale_value = 0.75;
+  cancelling.contract.terms.rounding.product = QKCTS_BFLOAT16;
+  EXPECT_GT(delta(cancelling, 12.5, 12.5), 0);
+  EXPECT_LT(delta(cancelling, 12.5, 12.5), 12 * 0x1p-24 * 12.5);
+  cancelling.contract.terms.rounding.product = 0;
+  EXPECT_GT(delta(cancelling, 12.5, 12.5), 1000 * 0x1p-24 * 12.5) << "without the point the terms count";
+}
+
+// Rows that pass a point between their norm and the matrix: an entry that lies in the middle of two numbers of the
+// point may be either of them, and the others are what they are.
+TEST(RoundedStage, ANormedRowIsRoundedBeforeItsProjection) {
+  const auto delta = [](double gain, std::uint32_t point) {
+    Case c = plain_case(Format::binary32, 1, 1, {0}, {1});
+    c.contract.terms.projection.form = QKCTS_PROJECTION_LINEAR;
+    qkcts_norm& norm = c.contract.terms.projection.q_input;
+    norm.applied = 1;
+    norm.statistic = QKCTS_SUM_SQUARE;
+    norm.gain = QKCTS_GAIN_W;
+    norm.gain_axes = QKCTS_AXES_SCALAR;
+    c.contract.terms.rounding.q_input.norm = point;
+    c.inputs.set(Input::q_x, tensor_of(Format::binary32, {1, 1, 2}, {3, 4}));
+    c.inputs.set(Input::q_x_gain, tensor_of(Format::binary32, {1}, {gain}));
+    c.inputs.set(Input::q_weight, tensor_of(Format::binary32, {2, 1}, {1, 0}));
+    c.inputs.set(Input::k_x, tensor_of(Format::binary32, {1, 1, 1}, {1}));
+    c.inputs.set(Input::k_weight, tensor_of(Format::binary32, {1, 1}, {1}));
+    ExactStages stages;
+    const double entry = point == 0 ? 0.6 * gain : nearest(Format::bfloat16, 0.6 * gain);
+    stages.values[QKCTS_STAGE_Q_PROJ] = {entry};
+    stages.values[QKCTS_STAGE_K_PROJ] = {1};
+    StageRows rows;
+    rows[QKCTS_STAGE_Q_PROJ] = {0};
+    return static_cast<double>(stage_budgets(c, stages, rows, Profile{})[QKCTS_STAGE_Q_PROJ].delta[0]);
+  };
+  constexpr double on_tie = 5 * 87.0 / 256;  // 3/5 of that is 261/256
+  EXPECT_GT(delta(on_tie, QKCTS_BFLOAT16), 0.99 * 0x1p-7);
+  EXPECT_LT(delta(on_tie, QKCTS_BFLOAT16), 1.01 * 0x1p-7);
+  EXPECT_LT(delta(1.7, QKCTS_BFLOAT16), 16 * 0x1p-24);
+  EXPECT_GT(delta(1.7, 0), 0x1p-24);
+}
+
 // Away from boundaries a score behind its point is exactly what it is: Delta is 0, with nothing for the storage.
 TEST(RoundedStage, DeltaMayBeZero) {
   Case c = plain_case(Format::binary32, 2, 2, {1, 2, 1.1, 0.3}, {1, 0.1, 1, 1});
@@ -215,7 +279,7 @@ TEST(RoundedStage, PointsInsideANorm) {
     const RoundedNorm rounded(norm, statistics, points, arithmetic);
     ASSERT_FALSE(rounded.domain());
     for (const double value : x) {
-      NormParameters parameters;
+      ElementParameters parameters;
       parameters.gain = 0.75;
       const double unit = at(chosen.unit, chosen.reciprocal != 0 ? value * at(chosen.reciprocal, 1 / d) : value / d);
       const bool multiplies = chosen.reciprocal != 0 || random() % 2 == 0;
@@ -249,7 +313,7 @@ TEST(RoundedStage, ATieOfExactFactorsIsDecided) {
   const NormStatistics statistics = norm_statistics(norm, std::vector<double>{1, 1}, {{0, 0}}, 0, arithmetic);
   const NormPoints inner = norm_points(points, false, arithmetic);
   const RoundedNorm rounded(norm, statistics, inner, arithmetic);
-  NormParameters parameters;
+  ElementParameters parameters;
   parameters.gain = 1 + 0x1p-7;
   const RoundingPoint end(BudgetTerm::rounding_point, QKCTS_BFLOAT16, false, arithmetic);
   const double product = 1.5 * parameters.gain, even = 1.515625;

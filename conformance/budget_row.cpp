@@ -14,17 +14,21 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double ln_2 = 0x1.62e42fefa39efp-1;
 
-// Blocks of `size` neighbouring keys that hold one of the keys.
-double blocks_of(const std::vector<std::int64_t>& keys, std::int64_t size) {
-  std::int64_t count = 0;
-  std::int64_t last = -1;
-  for (const std::int64_t key : keys) {
-    if (key / size != last) {
-      last = key / size;
-      ++count;
-    }
+// Which block of `size` neighbouring keys holds each of the keys; blocks without one are not counted.
+std::vector<std::size_t> block_indices(const std::vector<std::int64_t>& keys, std::int64_t size) {
+  std::vector<std::size_t> indices;
+  indices.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const bool opens = i > 0 && keys[i] / size != keys[i - 1] / size;
+    indices.push_back(i == 0 ? 0 : indices.back() + (opens ? 1 : 0));
   }
-  return static_cast<double>(count);
+  return indices;
+}
+
+// How many there are.
+double blocks_of(const std::vector<std::int64_t>& keys, std::int64_t size) {
+  const std::vector<std::size_t> indices = block_indices(keys, size);
+  return indices.empty() ? 0.0 : static_cast<double>(indices.back() + 1);
 }
 
 }  // namespace
@@ -72,8 +76,8 @@ void RowBudget::set_keys(std::uint32_t row, const std::vector<double>& errors, K
     keys.visible.push_back(key);
   }
   const qkcts_stage last = writer_.exists(QKCTS_STAGE_CAPPED) ? QKCTS_STAGE_CAPPED : QKCTS_STAGE_SCORES;
-  const double* exact_scores = exact_.values[last].data() + static_cast<std::size_t>(row) * k_len;
-  const double* exact_probs = exact_.unrounded(QKCTS_STAGE_PROBS).data() + static_cast<std::size_t>(row) * k_len;
+  const std::span<const double> exact_scores = exact_.row(last, row, k_len);
+  const std::span<const double> exact_probs = exact_.unrounded_row(QKCTS_STAGE_PROBS, row, k_len);
   for (const std::int64_t key : keys.visible) {
     const auto i = static_cast<std::size_t>(key);
     keys.scores.push_back(keys.uniform ? 0 : exact_scores[i] * unit_);
@@ -102,15 +106,21 @@ double RowBudget::add_sink(const RowCoordinates& at, double lse, Keys& keys) con
 
 void RowBudget::softmax_stages(std::uint32_t row, const RowCoordinates& at, const HeadData& data, Keys& keys) {
   const bool column = terms_.softmax.sink == QKCTS_SINK_COLUMN;
-  const double observed = exact_.values[QKCTS_STAGE_LSE][row];
+  const double observed = exact_.row(QKCTS_STAGE_LSE, row, 1)[0];
   const double lse = keys.uniform ? log_upper(static_cast<double>(keys.visible.size())) : observed * lse_unit_;
-  SoftmaxRow softmax;
+  SoftmaxKeys softmax;
   softmax.above = column ? add_sink(at, lse, keys) : 0;
   softmax.scores = keys.scores;
   softmax.errors = keys.errors;
   softmax.probabilities = keys.probabilities;
   softmax.lse = lse;
   softmax.blocks = blocks_of(keys.visible, arithmetic_.online_block()) + (column ? 1 : 0);
+  std::vector<std::size_t> blocks;
+  if (arithmetic_.online_block() > 1) {
+    blocks = block_indices(keys.visible, arithmetic_.online_block());
+    blocks.resize(keys.scores.size(), blocks.empty() ? 0 : blocks.back() + 1);  // a sink is one of its own
+    softmax.block_of = blocks;
+  }
   const double slots = blocks_of(keys.visible, matrix_block) * matrix_block;
   softmax.slots = slots + (column ? matrix_block : 0);
   softmax.points = has_rounding_points(terms_.rounding);
@@ -159,11 +169,10 @@ void RowBudget::softmax_stages(std::uint32_t row, const RowCoordinates& at, cons
 
 // A computed probability is never negative.
 void RowBudget::round_probabilities(std::uint32_t row, Keys& keys, const std::vector<double>& errors) const {
-  const double* after = exact_.values[QKCTS_STAGE_PROBS].data() +
-                        static_cast<std::size_t>(row) * static_cast<std::size_t>(case_.shape.k_len);
+  const std::span<const double> after = exact_.row(QKCTS_STAGE_PROBS, row, static_cast<std::size_t>(case_.shape.k_len));
   for (std::size_t j = 0; j < keys.visible.size(); ++j) {
     const double before = keys.probabilities[j];
-    const double rounded = after[keys.visible[j]];
+    const double rounded = after[static_cast<std::size_t>(keys.visible[j])];
     const double blur = before * 0x1p-50;
     keys.rounded.push_back(rounded);
     keys.rounded_errors.push_back(probs_.moved(before, blur, errors[j], rounded, 0));
@@ -202,8 +211,7 @@ ValueRows RowBudget::values_of(const HeadData& data, const Keys& keys) const {
 }
 
 std::span<const double> RowBudget::exact_output(std::uint32_t row) const {
-  const auto length = static_cast<std::size_t>(case_.shape.v_head_dim);
-  return {exact_.unrounded(QKCTS_STAGE_OUTPUT).data() + row * length, length};
+  return exact_.unrounded_row(QKCTS_STAGE_OUTPUT, row, static_cast<std::size_t>(case_.shape.v_head_dim));
 }
 
 OutputError RowBudget::product_errors(const Keys& keys, const ValueRows& values, std::span<const double> exact,
@@ -216,9 +224,7 @@ OutputError RowBudget::product_errors(const Keys& keys, const ValueRows& values,
 }
 
 // `error` is that of the accumulator, before the point of the output; `hull` what the element could be at all.
-void RowBudget::put_output_element(std::uint32_t row, std::size_t d, double error, double hull) {
-  const double before = exact_output(row)[d];
-  const double z = exact_.values[QKCTS_STAGE_OUTPUT][row * static_cast<std::size_t>(case_.shape.v_head_dim) + d];
+void RowBudget::put_output_element(double before, double z, double error, double hull) {
   const double size = z == 0 ? 0 : (hull > 0 ? hull : std::fabs(z));
   writer_.put(QKCTS_STAGE_OUTPUT, z, output_.moved(before, std::fabs(before) * 0x1p-50, error, z), size);
 }
@@ -231,17 +237,19 @@ void RowBudget::put_output_domain(std::uint32_t row) {
 
 void RowBudget::put_output(std::uint32_t row, const HeadData& data, const Keys& keys, double slots,
                            const RowWeights& weights) {
-  const std::span<const double> z = exact_output(row);
-  const OutputError output = product_errors(keys, values_of(data, keys), z, slots, weights);
+  const std::span<const double> before = exact_output(row);
+  const std::span<const double> z = exact_.row(QKCTS_STAGE_OUTPUT, row, before.size());
+  const OutputError output = product_errors(keys, values_of(data, keys), before, slots, weights);
   for (std::size_t d = 0; d < z.size(); ++d) {
-    put_output_element(row, d, output.domain[d] ? infinity : output.error[d], output.hull[d]);
+    put_output_element(before[d], z[d], output.domain[d] ? infinity : output.error[d], output.hull[d]);
   }
 }
 
 // The mean of the values as such, and then the factor of a sink. The mean is formed anew: it is no stage.
 void RowBudget::put_scaled_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys,
                                   double slots, const RowWeights& weights, double lse, double lse_moved) {
-  const std::span<const double> z = exact_output(row);
+  const std::span<const double> before = exact_output(row);
+  const std::span<const double> z = exact_.row(QKCTS_STAGE_OUTPUT, row, before.size());
   ValueRows values = values_of(data, keys);
   std::vector<double> mean(z.size()), blur(z.size());
   const std::vector<double>& p = probs_.exists() ? keys.rounded : keys.probabilities;
@@ -262,7 +270,7 @@ void RowBudget::put_scaled_output(std::uint32_t row, const RowCoordinates& at, c
   for (std::size_t d = 0; d < z.size(); ++d) {
     const double error =
         output.domain[d] ? infinity : factor.moved(std::fabs(mean[d]) + blur[d], output.error[d], arithmetic_);
-    put_output_element(row, d, error, output.hull[d] * factor.size);
+    put_output_element(before[d], z[d], error, output.hull[d] * factor.size);
   }
 }
 

@@ -45,7 +45,7 @@ class RowBudget {
   // Error of the product with v, of rounded or unrounded probabilities; `exact` are the exact sums.
   OutputError product_errors(const Keys& keys, const ValueRows& values, std::span<const double> exact, double slots,
                              const RowWeights& weights) const;
-  void put_output_element(std::uint32_t row, std::size_t d, double error, double hull);
+  void put_output_element(double before, double z, double error, double hull);
   ValueRows values_of(const HeadData& data, const Keys& keys) const;
   // Before the point of the output, if it has one.
   std::span<const double> exact_output(std::uint32_t row) const;

@@ -161,7 +161,8 @@ ScoreScale scale_at_position(const ScoreScale& scale, const qkcts_logits& logits
     result.partial = std::max({scale.partial, scale.tau, 1.0}) * (1 + part) *
                      std::max(arithmetic.range_room(4), 1 + result.relative);
   }
-  result.domain = scale.domain || !((1 + part) * (1 + product) < arithmetic.largest());
+  // The computed part is off by `moved`; a relative error says nothing where the factor itself vanishes in the format.
+  result.domain = scale.domain || !((1 + part + moved) * (1 + u) < arithmetic.largest());
   return result;
 }
 

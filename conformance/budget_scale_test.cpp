@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "conformance/machine_profile.hpp"
 #include "conformance/plain_profile.hpp"
 
 namespace qkcts {
@@ -124,6 +125,22 @@ TEST(BudgetScale, TemperatureByTheRatioOfPositions) {
   }
   EXPECT_GT(beyond, 1);
   EXPECT_GT(ratio, 0.2);
+}
+
+// A coefficient that the accumulator cannot hold is 0 there, and the factor 1: no reason to judge nothing.
+TEST(BudgetScale, CoefficientsBelowTheFormatLeaveOne) {
+  qkcts_logits logits{};
+  logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
+  logits.query_period = 4;
+  for (const char* name : {"f32", "f32_ftz"}) {
+    const BudgetArithmetic arithmetic(shipped_profile(name), all_budget_terms);
+    logits.query_alpha = 1e-300;
+    const ScoreScale tiny = scale_at_position({1, 0, false}, logits, 1000, arithmetic);
+    EXPECT_FALSE(tiny.domain) << name;
+    EXPECT_LT(tiny.relative, 8 * u) << name;
+    logits.query_alpha = 1e38;  // the control: beyond the range with the logarithm
+    EXPECT_TRUE(scale_at_position({1, 0, false}, logits, 1000, arithmetic).domain) << name;
+  }
 }
 
 // Below the period the factor is 1 whatever the quotient is off by; at it, a quotient may come out above 1.

@@ -91,7 +91,7 @@ TEST(BudgetSink, ColumnIsOneMoreKey) {
     const double scores[] = {static_cast<double>(a), static_cast<double>(b), sink.score};
     const double errors[] = {0, 0, sink.error};
     const double p[] = {static_cast<double>(e(a) / total), static_cast<double>(e(b) / total), sink.probability};
-    SoftmaxRow row;
+    SoftmaxKeys row;
     row.scores = scores;
     row.errors = errors;
     row.probabilities = p;
@@ -151,7 +151,7 @@ TEST(BudgetSink, LogSumExpInBaseTwo) {
     const double lse = static_cast<double>(a) + std::log1p(std::exp(-1.0));
     const double scores[] = {static_cast<double>(a), static_cast<double>(b)}, errors[] = {0, 0};
     const double p[] = {1 / (1 + std::exp(-1.0)), 1 / (1 + std::exp(1.0))};
-    SoftmaxRow row;
+    SoftmaxKeys row;
     row.scores = scores;
     row.errors = errors;
     row.probabilities = p;

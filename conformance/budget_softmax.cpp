@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 namespace qkcts {
 namespace {
@@ -14,7 +16,7 @@ constexpr double largest_exponent = 300;  // beyond it weights are called unboun
 // How far the exponent of each weight may be off (docs/budgets.md, P1, P2, P7).
 class ExponentError {
  public:
-  ExponentError(const SoftmaxRow& row, double maximum, double shift, double rescales,
+  ExponentError(const SoftmaxKeys& row, double maximum, double shift, double rescales,
                 const BudgetArithmetic& arithmetic)
       : maximum_(maximum), shift_(shift), rescales_(rescales), lse_(row.lse) {
     u_ = arithmetic.u(softmax_exponent);
@@ -31,21 +33,25 @@ class ExponentError {
     whole_ = std::max(1 + 0x1p-48, arithmetic.second_order());
   }
 
-  // Roundings of a weight as it enters the row sum, and as it is formed once against the final shift.
+  // Roundings of a weight as it enters the row sum, and as it is formed once against the final shift; of the latter
+  // without those of a log-sum-exp, and of one rescaling.
   struct Rounding {
     double in_sum = 0;
     double fresh = 0;
+    double formed = 0;
+    double rescaled_once = 0;
   };
 
   Rounding operator()(double score, double error) const {
     const double below = std::max(0.0, maximum_ - score) + error + shift_ + 2 * slack_;
     const double size = std::max(std::fabs(score), std::fabs(maximum_)) + error + shift_;
     const double formed = three_u_ * below + u_ * (std::fabs(score) + error + size) + exponential_ + flush_;
-    const double rescaled = rescales_ * (u_ * size + exponential_);
+    const double rescaled_once = u_ * size + exponential_;
+    const double rescaled = rescales_ * rescaled_once;
     const double merge_size = std::max(std::fabs(score), std::fabs(lse_)) + error + merge_reach_;
     const double below_lse = std::max(0.0, lse_ - score) + error + merge_reach_;
     const double merged = merge_three_u_ * (merge_size + below_lse) + merge_fixed_;
-    return {(formed + rescaled + merged) * whole_, (formed + merged) * whole_};
+    return {(formed + rescaled + merged) * whole_, (formed + merged) * whole_, formed * whole_, rescaled_once * whole_};
   }
 
  private:
@@ -64,9 +70,39 @@ double shift_exponent(double maximum, double shift, double rescales, const Budge
          arithmetic.second_order();
 }
 
+// How often a sum may be rescaled after a key has come in, where that happens only when the running maximum rises or
+// parts are merged (docs/budgets.md, O7): every rise brings in another block, with a computed score above that of the
+// key; and the shift of another part is larger only if its maximum is, but for the slack of both.
+class RisesAbove {
+ public:
+  RisesAbove(const SoftmaxKeys& row, double slack) : row_(row), slack_(slack) {
+    for (std::size_t j = 0; j < row.scores.size(); ++j) {
+      tops_.resize(std::max(tops_.size(), block(j) + 1), -std::numeric_limits<double>::infinity());
+      tops_[block(j)] = std::max(tops_[block(j)], row.scores[j] + reach(j));
+    }
+    sorted_ = tops_;
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+
+  double operator()(std::size_t j) const {
+    const double lowest = row_.scores[j] - reach(j) - 2 * slack_;
+    const auto above = sorted_.end() - std::upper_bound(sorted_.begin(), sorted_.end(), lowest);
+    return static_cast<double>(above - (tops_[block(j)] > lowest ? 1 : 0));
+  }
+
+ private:
+  std::size_t block(std::size_t j) const { return row_.block_of.empty() ? j : row_.block_of[j]; }
+  // How far a computed score may be from the one that is given.
+  double reach(std::size_t j) const { return row_.errors[j] + std::fabs(row_.scores[j]) * 0x1p-48; }
+
+  const SoftmaxKeys& row_;
+  double slack_;
+  std::vector<double> tops_, sorted_;  // highest score of every block
+};
+
 }  // namespace
 
-RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic) {
+RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic) {
   RowWeights w;
   const std::size_t n = row.scores.size();
   w.n = static_cast<double>(n);
@@ -101,8 +137,15 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
   w.moved.resize(n);
   w.own.resize(n);
   w.apart.resize(n);
+  std::optional<RisesAbove> rises;
+  if (row.blocks > 1) {
+    rises.emplace(row, arithmetic.shift_slack());
+  }
   double shrunk = 0;
   double others = 0;  // grown weights of all but the largest key
+  double afresh = 0;  // sum of grown weights times how far each may be from the one in the row sum
+  double farthest = 0;
+  double fresh_share = 0;
   for (std::size_t j = 0; j < n; ++j) {
     const ExponentError::Rounding rounding = exponent_error(row.scores[j], row.errors[j]);
     const double t = row.errors[j] + rounding.in_sum;
@@ -116,9 +159,19 @@ RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic
     w.grown[j] = p * (1 + e);
     shrunk += row.probabilities[j] / (1 + e);
     others += j == top ? 0 : w.grown[j];
+    const double risen = rises ? (*rises)(j) : 0;
+    const double apart = risen > 0 ? 2 * rounding.formed + risen * rounding.rescaled_once : 0;
+    const double off = expm1_upper(std::min(apart, largest_exponent));
+    farthest = std::max(farthest, off);
+    afresh += w.grown[j] * off;
+    const double own = row.errors[j] + rounding.formed + (risen > 0 ? rounding.rescaled_once : 0);
+    fresh_share = std::max(fresh_share, e > 0 ? expm1_upper(std::min(own, t)) / e : 1);
   }
   w.unbounded = !(w.exponent <= largest_exponent);
   w.shrunk_sum = sum_lower(shrunk, w.n);
+  w.fresh_share = std::min(1.0, fresh_share);
+  w.afresh =
+      arithmetic.formed_afresh(w.unbounded ? farthest : std::min(farthest, sum_upper(afresh, w.n) / w.shrunk_sum));
   w.log_sum = log_upper(1 / row.probabilities[top] * (1 + 0x1p-48));
 
   // The row sum: any order; but no addition of positive numbers is off by more than its smaller operand.

@@ -12,12 +12,13 @@ namespace qkcts {
 
 // The visible keys of one row, in any order, and a sink as one more of them. Everything in natural units: scores of
 // weights 2^x, their errors and the log-sum-exp are those of x ln 2.
-struct SoftmaxRow {
+struct SoftmaxKeys {
   std::span<const double> scores;         // exact, as the softmax sees them
   std::span<const double> errors;         // how far each may be off
   std::span<const double> probabilities;  // exact
   double lse = 0;                         // exact
   double blocks = 1;                      // online blocks that hold one of the keys
+  std::span<const std::size_t> block_of;  // which of them holds each key; empty: every key is a block of its own
   double slots = 1;                       // products of a matrix unit that the keys fill, in whole blocks
   double above = 0;                       // how far a sink that is left out of the maximum may stand above it
   double in_lane = 0;                     // keys that may meet in one lane of the profile; 0: any of them
@@ -46,18 +47,22 @@ struct RowWeights {
   // itself merged from those of parts.
   double merged = 0;
   double merged_lse = 0;
+  // Where weights are formed once more, after the row sum (O7): their sum over the row sum lies within 1 +- afresh, and
+  // their e^t - 1 are at most this share of those above.
+  double afresh = 0;
+  double fresh_share = 1;
   double rescales = 0;  // R
   double exponent = 0;  // largest t_j
   double log_sum = 0;   // ln l >= 0
   double shift = 0;     // T: shift against exact row maximum
-  double above = 0;     // as in SoftmaxRow
+  double above = 0;     // as in SoftmaxKeys
   double max_score = 0;
   bool coarse = false;     // rounding points, or a profile that loses as much
   bool unbounded = false;  // t_j so large that nothing is known of the weights: hull only
   bool domain = false;     // weights or scores may overflow: nothing is judged
 };
 
-RowWeights row_weights(const SoftmaxRow& row, const BudgetArithmetic& arithmetic);
+RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic);
 
 // Error of the probability of key `index`.
 std::vector<double> probability_errors(const RowWeights& weights, const BudgetArithmetic& arithmetic);

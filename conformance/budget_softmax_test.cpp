@@ -30,7 +30,7 @@ struct Row {
   }
 
   RowWeights weights(const BudgetArithmetic& arithmetic, double blocks = 1) const {
-    SoftmaxRow row;
+    SoftmaxKeys row;
     row.scores = s;
     row.errors = errors;
     row.probabilities = p;

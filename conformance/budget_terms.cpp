@@ -56,6 +56,7 @@ constexpr std::array<TermText, term_count> term_texts = {{
     {"O1", "growth of the product with v"},
     {"O2", "quotient that normalises the output"},
     {"O3", "underflow in the product with v"},
+    {"O7", "weights of the product with v that are formed once more after the row sum"},
     {"O5", "errors of values that a norm has made"},
     {"O4", "factor of a sink that scales the output"},
     {"Q1", "declared rounding: numbers that may go to another neighbour"},

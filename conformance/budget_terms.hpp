@@ -50,6 +50,7 @@ enum class BudgetTerm : std::uint32_t {
   output_sum,            // O1
   output_quotient,       // O2
   output_underflow,      // O3
+  fresh_weights,         // O7
   value_norm,            // O5
   sink_factor,           // O4
   rounding_point,        // Q1

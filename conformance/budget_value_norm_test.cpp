@@ -172,7 +172,7 @@ TEST(BudgetValueNorm, TheWidthOfTheNormIsThatOfTheValues) {
 // Values known to 2^-50 that look equal may differ: where weights are unknown, so is what they average.
 TEST(BudgetValueNorm, EqualValuesAreEqualToTheirAccuracyOnly) {
   const std::vector<double> scores = {0, 0}, errors = {5, 5}, probabilities = {0.5, 0.5};
-  SoftmaxRow row;
+  SoftmaxKeys row;
   row.scores = scores;
   row.errors = errors;
   row.probabilities = probabilities;

@@ -79,8 +79,8 @@ struct InputRequirement {
 std::vector<InputRequirement> required_inputs(const qkcts_contract& terms, const qkcts_shape& shape, Format format);
 
 // First contradiction between inputs, shape and contract (missing tensor, wrong extents, position id outside the table,
-// kv_len outside [0, Lk], NaN or infinite q, k, v, ...), as one line; empty if none. -inf is allowed in `bias`, and any
-// value in k, k_x and v of keys that no query sees under softmax.hidden_values `excluded`.
+// kv_len outside [0, Lk], an infinite sink, ...), as one line; empty if none. NaN and infinities may stand where
+// special_value_fault() says.
 std::string case_fault(const Case& c);
 
 // The key/value head that query head h reads (QK-HEADS).

@@ -55,7 +55,7 @@ constexpr Clause table[] = {
     {"QK-MASK-07", "Chunks"},
     {"QK-MASK-08", "Documents"},
     {"QK-MASK-09", "The prefix that every query sees"},
-    {"QK-HIDDEN-01", "NaN and infinities in keys that no query sees"},
+    {"QK-HIDDEN-01", "NaN and infinities in keys that a row does not see"},
     {"QK-EMPTY-01", "What a row without a visible key returns"},
     {"QK-SOFTMAX-01", "Softmax over the visible keys"},
     {"QK-SINK-01", "The sink: a logit without a key"},
@@ -65,6 +65,11 @@ constexpr Clause table[] = {
     {"QK-OUT-01", "The output is the weighted sum of v"},
     {"QK-ROUND-01", "A declared rounding point"},
     {"QK-ROUND-02", "What a rounding point makes of numbers beyond its format"},
+    {"QK-SPECIAL-01", "How far NaN and infinities reach"},
+    {"QK-SPECIAL-02", "What they make of the vectors of q, k and v"},
+    {"QK-SPECIAL-03", "What they make of a row of attention"},
+    {"QK-SPECIAL-04", "How their classes are judged"},
+    {"QK-SPECIAL-05", "Finite numbers that overflow"},
     {"QK-STAGE-01", "Stages, their order and their formats"},
 };
 

@@ -117,9 +117,9 @@ std::string logits_fault(const qkcts_contract& terms) {
   if (!std::isfinite(logits.query_alpha) || logits.query_alpha < 0)
     return fmt::format("score.query_alpha is {}, must be finite and >= 0", logits.query_alpha);
   if (!is_integer(logits.query_period) || logits.query_period < 1)
-    return fmt::format("score.query_period is {}, must be an integer >= 1", logits.query_period);
+    return fmt::format("score.query_period is {}, must be an integer in 1..2^53", logits.query_period);
   if (!is_integer(logits.query_shift) || logits.query_shift < 0)
-    return fmt::format("score.query_shift is {}, must be an integer >= 0", logits.query_shift);
+    return fmt::format("score.query_shift is {}, must be an integer in 0..2^53", logits.query_shift);
   return {};
 }
 
@@ -127,7 +127,7 @@ std::string softmax_fault(const qkcts_softmax& softmax) {
   if (softmax.sink > QKCTS_SINK_POST_SCALE) return fmt::format("softmax.sink {} is unknown", softmax.sink);
   if (softmax.base > QKCTS_BASE_TWO) return fmt::format("softmax.base {} is unknown", softmax.base);
   if (softmax.lse_base > QKCTS_BASE_TWO) return fmt::format("softmax.lse_base {} is unknown", softmax.lse_base);
-  if (softmax.hidden_values > QKCTS_HIDDEN_EXCLUDED)
+  if (softmax.hidden_values > QKCTS_HIDDEN_PROPAGATED)
     return fmt::format("softmax.hidden_values {} is unknown", softmax.hidden_values);
   if (softmax.base == QKCTS_BASE_TWO && softmax.sink == QKCTS_SINK_POST_SCALE)
     return "softmax.sink post_scale is defined in base e only";
@@ -150,11 +150,12 @@ std::string mask_fault(const qkcts_mask& mask, const qkcts_regions& regions, std
     return fmt::format("mask.chunk is {}, must lie in 1..2^40, or be absent", regions.chunk);
   if (regions.documents > 1 || regions.prefix > 1) return "mask.documents and prefix must be 0 or 1";
   if (regions.prefix != 0 && mask.causal == 0) return "mask.prefix needs mask.causal: it is a union with it";
+  // Also where nothing asks for the alignment: whoever forms i' all the same needs the lengths.
+  if (mask.alignment == QKCTS_BOTTOM_RIGHT_VALID && mask.kv_lengths == 0)
+    return "mask.alignment bottom_right_valid needs mask.kv_lengths";
   const bool distances = alibi == QKCTS_ALIBI_RELATIVE || alibi == QKCTS_ALIBI_SYMMETRIC;
   if (mask.causal == 0 && mask.has_window == 0 && regions.chunk == 0 && !distances) return {};
   if (mask.alignment > QKCTS_OFFSET) return fmt::format("mask.alignment {} is unknown", mask.alignment);
-  if (mask.alignment == QKCTS_BOTTOM_RIGHT_VALID && mask.kv_lengths == 0)
-    return "mask.alignment bottom_right_valid needs mask.kv_lengths";
   if (mask.alignment == QKCTS_OFFSET && std::abs(static_cast<double>(mask.offset)) > static_cast<double>(farthest))
     return fmt::format("mask.offset is {}, must lie within +-2^40", mask.offset);
   if (mask.has_window != 0 && (mask.window_left > farthest || mask.window_right > farthest))
@@ -194,14 +195,27 @@ std::string vector_rounding_fault(char side, const qkcts_vector_rounding& points
   return {};
 }
 
+std::string input_rounding_fault(char side, const qkcts_input_rounding& points) {
+  for (const std::uint32_t point : {points.unit, points.norm})
+    if (point > QKCTS_E5M2) return fmt::format("rounding of {}_input_norm: format {} is unknown", side, point);
+  if (points.norm == 0 && points.unit != 0)
+    return fmt::format("rounding.{0}_input_norm is missing: {0}_input_norm_unit needs it", side);
+  return {};
+}
+
 std::string rounding_fault(const qkcts_contract& terms) {
   const qkcts_rounding& rounding = terms.rounding;
   if (std::string fault = vector_rounding_fault('q', rounding.q); !fault.empty()) return fault;
   if (std::string fault = vector_rounding_fault('k', rounding.k); !fault.empty()) return fault;
   if (std::string fault = vector_rounding_fault('v', rounding.v); !fault.empty()) return fault;
+  if (std::string fault = input_rounding_fault('q', rounding.q_input); !fault.empty()) return fault;
+  if (std::string fault = input_rounding_fault('k', rounding.k_input); !fault.empty()) return fault;
   for (const std::uint32_t point :
-       {rounding.scaled_q, rounding.scores, rounding.capped, rounding.probs, rounding.output})
+       {rounding.scaled_q, rounding.product, rounding.scores, rounding.capped, rounding.probs, rounding.output})
     if (point > QKCTS_E5M2) return fmt::format("rounding: format {} is unknown", point);
+  if (rounding.product != 0 && rounding.scaled_q != 0)
+    return "rounding.product and rounding.scaled_q exclude each other: behind scaled_q nothing multiplies the product, "
+           "and its point is rounding.scores";
   if (rounding.saturate > 1) return fmt::format("rounding.saturate is {}, must be 0 or 1", rounding.saturate);
   return {};
 }

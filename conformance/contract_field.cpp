@@ -32,7 +32,7 @@ constexpr std::array<Text, 4> alibis = {"none", "relative", "symmetric", "last_k
 constexpr std::array<Text, 3> query_temperatures = {"none", "log", "log_ratio"};
 constexpr std::array<Text, 3> sinks = {"none", "column", "post_scale"};
 constexpr std::array<Text, 2> bases = {"e", "two"};
-constexpr std::array<Text, 2> hidden_values = {"finite", "excluded"};
+constexpr std::array<Text, 3> hidden_values = {"finite", "excluded", "propagated"};
 constexpr std::array<Text, 2> head_mappings = {"block", "tile"};
 constexpr std::array<Text, 2> rope_tables = {"shared", "per_head"};
 constexpr std::array<Text, 2> projection_forms = {"none", "linear"};
@@ -58,7 +58,7 @@ static_assert(scale_axes[QKCTS_SCALE_PER_HEAD] == "per_head" && alibis[QKCTS_ALI
               alibis[QKCTS_ALIBI_SYMMETRIC] == "symmetric");
 static_assert(query_temperatures[QKCTS_QUERY_TEMPERATURE_LOG] == "log" && sinks[QKCTS_SINK_COLUMN] == "column" &&
               sinks[QKCTS_SINK_POST_SCALE] == "post_scale");
-static_assert(bases[QKCTS_BASE_TWO] == "two" && hidden_values[QKCTS_HIDDEN_EXCLUDED] == "excluded" &&
+static_assert(bases[QKCTS_BASE_TWO] == "two" && hidden_values[QKCTS_HIDDEN_PROPAGATED] == "propagated" &&
               head_mappings[QKCTS_HEADS_TILE] == "tile");
 static_assert(rope_tables[QKCTS_TABLES_PER_HEAD] == "per_head" &&
               projection_forms[QKCTS_PROJECTION_LINEAR] == "linear" &&
@@ -319,6 +319,15 @@ constexpr ContractField table[] = {
     {"QK-ROUND-01", "rounding", "probs", enumeration, QKCTS_AT(rounding.probs), points, always, later},
     {"QK-ROUND-01", "rounding", "output", enumeration, QKCTS_AT(rounding.output), points, always, later},
     {"QK-ROUND-02", "rounding", "saturate", flag, QKCTS_AT(rounding.saturate), {}, has_points, later},
+    {"QK-ROUND-01", "rounding", "product", enumeration, QKCTS_AT(rounding.product), points, always, later},
+    {"QK-ROUND-01", "rounding", "q_input_norm_unit", enumeration, QKCTS_AT(rounding.q_input.unit), points,
+     q_input_applied, later},
+    {"QK-ROUND-01", "rounding", "q_input_norm", enumeration, QKCTS_AT(rounding.q_input.norm), points, q_input_applied,
+     later},
+    {"QK-ROUND-01", "rounding", "k_input_norm_unit", enumeration, QKCTS_AT(rounding.k_input.unit), points,
+     k_input_applied, later},
+    {"QK-ROUND-01", "rounding", "k_input_norm", enumeration, QKCTS_AT(rounding.k_input.norm), points, k_input_applied,
+     later},
 };
 
 constexpr NormSection norms[] = {

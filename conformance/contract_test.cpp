@@ -126,11 +126,22 @@ TEST(ContractFault, NamesTheField) {
          t.softmax.sink = QKCTS_SINK_POST_SCALE;
          t.softmax.base = QKCTS_BASE_TWO;
        }},
-      {"softmax.hidden_values 2", [](qkcts_contract& t) { t.softmax.hidden_values = 2; }},
+      {"softmax.hidden_values 3", [](qkcts_contract& t) { t.softmax.hidden_values = 3; }},
       {"contradicts mask.empty_row uniform",
        [](qkcts_contract& t) {
          t.softmax.hidden_values = QKCTS_HIDDEN_EXCLUDED;
          t.mask.empty_row = QKCTS_EMPTY_UNIFORM;
+       }},
+      {"mask.alignment bottom_right_valid needs",
+       [](qkcts_contract& t) {
+         t.mask = {};
+         t.mask.alignment = QKCTS_BOTTOM_RIGHT_VALID;
+         t.logits.alibi = QKCTS_ALIBI_LAST_KEY;
+       }},
+      {"score.query_period is 1.8014398509481984e+16, must be an integer in 1..2^53",
+       [](qkcts_contract& t) {
+         t.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
+         t.logits.query_period = 0x1p54;
        }},
       {"mask.chunk", [](qkcts_contract& t) { t.regions.chunk = -1; }},
       {"mask.documents", [](qkcts_contract& t) { t.regions.documents = 2; }},
@@ -164,6 +175,10 @@ TEST(ContractFault, NamesTheField) {
       {"rounding.q_norm is missing", [](qkcts_contract& t) { t.rounding.q.unit = QKCTS_BFLOAT16; }},
       {"rounding.k_rope is missing", [](qkcts_contract& t) { t.rounding.k.rope_product = QKCTS_BFLOAT16; }},
       {"rounding: format 9 is unknown", [](qkcts_contract& t) { t.rounding.scores = 9; }},
+      {"rounding of q_input_norm: format 8", [](qkcts_contract& t) { t.rounding.q_input.norm = 8; }},
+      {"rounding.k_input_norm is missing", [](qkcts_contract& t) { t.rounding.k_input.unit = QKCTS_BFLOAT16; }},
+      {"rounding.product and rounding.scaled_q exclude each other",
+       [](qkcts_contract& t) { t.rounding.product = t.rounding.scaled_q = QKCTS_BFLOAT16; }},
       {"rounding.saturate", [](qkcts_contract& t) { t.rounding.saturate = 2; }},
   };
   for (const Row& row : rows) {

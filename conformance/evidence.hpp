@@ -13,7 +13,15 @@ enum class ElementRule : std::uint8_t {
   exact_clause = 2,  // the contract fixes it (hidden key: p = 0; empty row under zero, nan): must match; zeros of
                      // either sign are equal
   hidden = 3,        // hidden position of scores or capped: not judged; of masked: -inf or an admitted finite sentinel
+  special = 4,       // QK-SPECIAL: expected NaN: NaN is due; expected an infinity: that or NaN
+  not_finite = 5,    // QK-SPECIAL: an infinity of either sign or NaN, never a number; expected is NaN
+  free = 6,          // QK-SPECIAL: legal implementations differ; not judged, domain in every profile; expected is NaN
 };
+
+// Is the class of the element all that is judged?
+constexpr bool is_by_class(ElementRule rule) {
+  return rule == ElementRule::special || rule == ElementRule::not_finite;
+}
 
 // The stored rows of one stage. expected, hi, lo and rule have rows.size() * row_length elements, row by row.
 // The exact value is z = hi + lo/256 * ulp64(hi), up to 2^-9 ulp64(hi).

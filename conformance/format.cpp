@@ -76,6 +76,17 @@ Rounded rounded(const FormatParameters& f, double value) {
   return {negative, (static_cast<std::uint64_t>(scale - f.emin) << (f.precision - 1)) + units};
 }
 
+// As ldexp(1, n) and ilogb(z), which budgets would call for every element: from the bits, where the number is normal.
+double power_of_two(int n) {
+  if (n < -1022 || n > 1023) return std::ldexp(1.0, n);
+  return std::bit_cast<double>(static_cast<std::uint64_t>(n + 1023) << 52);
+}
+
+int exponent_of(double z) {
+  const int field = static_cast<int>(std::bit_cast<std::uint64_t>(z) >> 52 & 0x7ff);
+  return field == 0 || field == 0x7ff ? std::ilogb(z) : field - 1023;
+}
+
 }  // namespace
 
 const FormatParameters& parameters(Format format) {
@@ -98,16 +109,16 @@ std::optional<Format> storage_format_named(std::string_view name) {
 }
 
 double unit_roundoff(Format format) {
-  return std::ldexp(1.0, -parameters(format).precision);
+  return power_of_two(-parameters(format).precision);
 }
 
 double smallest_normal(Format format) {
-  return std::ldexp(1.0, parameters(format).emin);
+  return power_of_two(parameters(format).emin);
 }
 
 double smallest_subnormal(Format format) {
   const FormatParameters& f = parameters(format);
-  return std::ldexp(1.0, f.emin - f.precision + 1);
+  return power_of_two(f.emin - f.precision + 1);
 }
 
 double decode(Format format, std::uint64_t pattern) {
@@ -144,8 +155,8 @@ bool overflows(Format format, double value) {
 
 double ulp(Format format, double z) {
   const FormatParameters& f = parameters(format);
-  const int exponent = z == 0 ? f.emin : std::max(std::ilogb(z), f.emin);
-  return std::ldexp(1.0, exponent - f.precision + 1);
+  const int exponent = z == 0 ? f.emin : std::max(exponent_of(z), f.emin);
+  return power_of_two(exponent - f.precision + 1);
 }
 
 Format accumulator_format(Format storage) {

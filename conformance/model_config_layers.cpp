@@ -66,7 +66,10 @@ class LayerRule {
     if (rule_.contains("types"))
       if (const Json* const list = fields_.find("layer_types")) {
         read_types("layer_types", *list);
-        fields_.use("layer_types", "kind of the layer");
+        if (gate_is_closed())
+          fields_.pass_over("layer_types", "switched off: no layer slides");
+        else
+          fields_.use("layer_types", "kind of the layer");
       }
     if (rule_.contains("values"))  // {"no_rope_layers": {"0": "nope", "1": "chunked"}}
       for (const auto& [key, texts] : rule_.at("values").items())
@@ -96,6 +99,8 @@ class LayerRule {
       const std::string text = entry.get<std::string>();
       kinds_.push_back(rule_.at("types").value(text, text));
     }
+    if (static_cast<std::int64_t>(list.size()) < count_)  // longer ones name layers for speculative decoding, too
+      fields_.refuse(key, fmt::format("must have an entry for each of the {} layers", count_));
   }
 
   void read_indices(const Json& indices) {  // {"key": "cross_attention_layers", "in": "cross", "out": "self"}
@@ -114,6 +119,12 @@ class LayerRule {
     for (const Json& entry : *list) kinds_[entry.get<std::size_t>()] = indices.at("in").get<std::string>();
   }
 
+  // Without the flag that a threshold names no layer slides, whatever a list says.
+  bool gate_is_closed() const {
+    if (!rule_.contains("threshold") || !rule_.at("threshold").contains("gate")) return false;
+    return !fields_.flag(rule_.at("threshold").at("gate").get<std::string>()).value_or(false);
+  }
+
   void read_threshold() {  // {"key": "max_window_layers", "is": 28, "gate": "use_sliding_window"}
     if (!rule_.contains("threshold")) return;
     const Json& threshold = rule_.at("threshold");
@@ -121,9 +132,9 @@ class LayerRule {
     threshold_ = fields_.integer(key).value_or(threshold.at("is").get<std::int64_t>());
     if (threshold.contains("gate")) {
       const std::string gate = threshold.at("gate");
-      if (!fields_.flag(gate).value_or(false)) {
+      if (gate_is_closed()) {
         threshold_ = most_layers;
-        kinds_.clear();  // as the class does: without the flag no layer slides
+        kinds_.clear();  // as the class does
       }
       fields_.use(gate, "kind of the layer");
     }

@@ -311,6 +311,8 @@ TEST(ModelConfig, RefusesNamingTheField) {
        "c.json: /attn_logit_softcapping: is 30; speaks"},
       {R"({"model_type": "qwen3_moe", "layer_types": ["full_attention"]})", "c.json: /layer_types"},
       {R"({"model_type": "qwen3", "layer_types": "full"})", "c.json: /layer_types: is \"full\"; must be a list"},
+      {R"({"model_type": "qwen3", "num_hidden_layers": 3, "layer_types": ["full_attention"]})",
+       "must have an entry for each of the 3 layers"},
       {R"({"model_type": "lfm2", "layer_types": ["conv", "conv"]})", "is of kind conv, which has no contract"},
       {R"({"model_type": "hunyuan_v1_dense", "use_qk_norm": false})", "c.json: /use_qk_norm: is false; is understood"},
       {R"({"model_type": "gpt_oss", "rope_theta": 10000})", "c.json: /rope_theta: is 10000; without rope_scaling"},
@@ -347,6 +349,24 @@ TEST(ModelConfig, RefusesNamingTheField) {
   ModelConfigRequest absent;
   absent.section = "vision_config";
   EXPECT_NE(refusal({{"model_type", "glm_ocr"}}, absent).find("/vision_config: is missing"), std::string::npos);
+}
+
+// A list that a flag switches off is not said to be used, but it has to be a list all the same.
+TEST(ModelConfig, AListThatIsSwitchedOffIsPassedOver) {
+  const auto named = [](const std::vector<ModelConfigField>& fields) {
+    return std::any_of(fields.begin(), fields.end(), [](const auto& field) { return field.path == "layer_types"; });
+  };
+  for (const bool on : {false, true}) {
+    const Json config = {{"model_type", "qwen3"},
+                         {"layer_types", {"sliding_attention"}},
+                         {"num_hidden_layers", 1},
+                         {"sliding_window", 64},
+                         {"use_sliding_window", on}};
+    const ModelConfigContract derived = contract_from_config(config.dump(), "c.json");
+    EXPECT_EQ(derived.kind, on ? "sliding" : "full");
+    EXPECT_EQ(named(derived.used), on);
+    EXPECT_EQ(named(derived.ignored), !on);
+  }
 }
 
 // A section that is neither an object of the file nor a part of the family is not passed over; one that is either

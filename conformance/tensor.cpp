@@ -15,6 +15,18 @@ namespace {
 bool is_normal32(std::uint32_t pattern) {
   return (pattern & 0x7fffffffu) - 0x00800000u < 0x7f000000u;
 }
+// Not finite: all bits of the exponent are set. (Tensors hold no e4m3fn.)
+template <class Word>
+bool none_has_all_of(const std::vector<std::byte>& bytes, Word exponent) {
+  Word found = 0;
+  for (std::size_t i = 0; i + sizeof(Word) <= bytes.size(); i += sizeof(Word)) {
+    Word word = 0;
+    std::memcpy(&word, bytes.data() + i, sizeof word);
+    found |= static_cast<Word>((word & exponent) == exponent);
+  }
+  return found == 0;
+}
+
 double widened(std::uint32_t pattern) {
   constexpr std::uint64_t rebias = std::uint64_t{1023 - 127} << 52;
   const std::uint64_t magnitude = pattern & 0x7fffffffu;
@@ -91,6 +103,23 @@ std::vector<double> Tensor::values() const {
   }
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = value(i);
   return result;
+}
+
+bool Tensor::all_finite() const {
+  switch (type) {
+    case ElementType::binary64:
+      return none_has_all_of<std::uint64_t>(bytes, 0x7ff0000000000000);
+    case ElementType::binary32:
+      return none_has_all_of<std::uint32_t>(bytes, 0x7f800000);
+    case ElementType::binary16:
+      return none_has_all_of<std::uint16_t>(bytes, 0x7c00);
+    case ElementType::bfloat16:
+      return none_has_all_of<std::uint16_t>(bytes, 0x7f80);
+    case ElementType::int32:
+    case ElementType::boolean:
+      break;
+  }
+  return true;
 }
 
 Tensor Tensor::zeros(ElementType type, std::vector<std::int64_t> shape) {

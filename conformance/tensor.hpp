@@ -35,6 +35,7 @@ struct Tensor {
   std::uint64_t pattern(std::size_t index) const;  // raw bits
   void set_pattern(std::size_t index, std::uint64_t pattern);
   std::vector<double> values() const;
+  bool all_finite() const;  // of a tensor of numbers
 
   static Tensor zeros(ElementType type, std::vector<std::int64_t> shape);
 };

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "conformance/format.hpp"
 
 namespace qkcts {
@@ -44,6 +46,23 @@ TEST(Tensor, NamesAndShapes) {
   EXPECT_EQ(extent_product({4, 0, 3}), 0U);
   EXPECT_EQ(element_type_name(ElementType::boolean), "boolean");
   EXPECT_EQ(element_type_name(element_type(Format::binary16)), "binary16");
+}
+
+TEST(Tensor, FiniteIsWhatHasNoExponentOfOnes) {
+  for (const Format format : {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16}) {
+    Tensor tensor = Tensor::zeros(element_type(format), {2, 3});
+    for (std::size_t i = 0; i < 6; ++i)
+      tensor.set_pattern(i, encode(format, i % 2 == 0 ? -1.5 : parameters(format).largest));
+    EXPECT_TRUE(tensor.all_finite());
+    for (const double special : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+      Tensor other = tensor;
+      other.set_pattern(5, encode(format, special));
+      EXPECT_FALSE(other.all_finite());
+    }
+  }
+  Tensor ids = Tensor::zeros(ElementType::int32, {1});
+  ids.set_pattern(0, 0x7fffffff);
+  EXPECT_TRUE(ids.all_finite());
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ AdapterDescription description_from_json(std::string_view text, std::string_view
   description.alignment = document.value("alignment", std::size_t{1});
   description.bitwise_repeatable = claim(document, "bitwise_repeatable");
   description.batch_invariant = claim(document, "batch_invariant");
+  description.data_dependent_order = document.value("data_dependent_order", false) ? Claim::made : Claim::not_made;
   if (!description.formats.empty() && (description.stages & bit(QKCTS_STAGE_OUTPUT)) == 0) {
     throw InputError(
         fmt::format("{}: /stages: `output` is missing; only an adapter without formats may leave it out", origin));

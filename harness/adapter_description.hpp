@@ -30,7 +30,8 @@ struct AdapterDescription {
   std::size_t alignment = 1;
   Claim bitwise_repeatable = Claim::not_made;
   Claim batch_invariant = Claim::not_made;
-  std::string text;  // canonical JSON of the whole description
+  Claim data_dependent_order = Claim::not_made;  // then relations do not bind the bits
+  std::string text;                              // canonical JSON of the whole description
 };
 
 // Throws InputError naming `origin` and the JSON pointer of the first fault.

@@ -115,6 +115,32 @@ void judge_calls(CaseResult& result, const RunAnswer& answer, const GoldenCase& 
   }
 }
 
+// What differs from call to call, where no value is judged.
+void count_differing_calls(CaseResult& result, const RunAnswer& answer, StageSet asked) {
+  for (StageResult& stage : result.stages) {
+    if ((asked & bit(stage.stage)) == 0) continue;
+    const std::vector<std::byte>& first = answer.executions.front().outputs[stage.stage];
+    for (std::size_t call = 1; call < answer.executions.size(); ++call)
+      if (!answer.same_as_first[call] && answer.executions[call].outputs[stage.stage] != first) ++stage.differing_calls;
+  }
+}
+
+void keep(KeptOutputs& kept, const CaseResult& result, RunAnswer& answer) {
+  kept.filled = true;
+  kept.outputs = std::move(answer.executions.front().outputs);
+  for (const StageResult& stage : result.stages)
+    if (stage.differing_calls > 0) kept.restless |= bit(stage.stage);
+}
+
+// Why no value of the case is judged; empty if they are.
+Ending unjudged(const GoldenCase& golden, const std::string& profile, const RunOptions& options) {
+  if (options.judging == Judging::relations_alone) return {Verdict::skipped, "judged by relations alone"};
+  if (holds_profile(golden, profile)) return {};
+  return {Verdict::mistrusted, fmt::format("holds no budgets for profile {}: more than 1 % of its elements would be "
+                                           "mistrusted, so it was refused when the case was made",
+                                           profile)};
+}
+
 void hold_to_claims(CaseResult& result, const AdapterDescription& description) {
   if (description.bitwise_repeatable != Claim::made) return;
   for (StageResult& stage : result.stages) {
@@ -154,17 +180,15 @@ CaseResult unrun_case(const GoldenCase& golden, Verdict verdict, std::string det
 }
 
 CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description, const GoldenCase& golden,
-                    const RunOptions& options) {
+                    const RunOptions& options, KeptOutputs* kept) {
   if (std::string reason = unsupported_reason(description, golden.input); !reason.empty()) {
     return unrun_case(golden, Verdict::unsupported, std::move(reason));
   }
   CaseResult result = case_header(golden);
   result.profile = judging_profile(golden, description, options);
-  if (!holds_profile(golden, result.profile)) {
-    end_all(result, ~StageSet{0},
-            {Verdict::mistrusted, fmt::format("holds no budgets for profile {}: more than 1 % of its elements would be "
-                                              "mistrusted, so it was refused when the case was made",
-                                              result.profile)});
+  const Ending without_values = unjudged(golden, result.profile, options);
+  if (without_values.verdict != Verdict::pass && kept == nullptr) {
+    end_all(result, ~StageSet{0}, without_values);
     return result;
   }
   const auto profile = static_cast<std::size_t>(
@@ -203,9 +227,15 @@ CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description
       return result;
     }
   }
-  judge_calls(result, outcome.answer, golden, profile, asked, options);
+  if (without_values.verdict == Verdict::pass) {
+    judge_calls(result, outcome.answer, golden, profile, asked, options);
+  } else {
+    end_all(result, asked, without_values);
+    count_differing_calls(result, outcome.answer, asked);
+  }
   hold_to_claims(result, description);
   for (const StageResult& stage : result.stages) result.verdict = graver(result.verdict, stage.verdict);
+  if (kept != nullptr) keep(*kept, result, outcome.answer);
   return result;
 }
 

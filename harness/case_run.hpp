@@ -14,7 +14,13 @@
 
 namespace qkcts {
 
+enum class Judging : std::uint8_t {
+  values_and_relations,
+  relations_alone,  // no output is compared with a golden value, and no profile need fit
+};
+
 struct RunOptions {
+  Judging judging = Judging::values_and_relations;
   std::optional<std::string> profile;  // instead of the one that the adapter names
   StageSet stages = ~StageSet{0};      // to be asked for, as far as they exist and are observable
   int repeat = 1;                      // rounds; each round is one end-aligned and one start-aligned call
@@ -50,8 +56,16 @@ std::string judging_profile(const GoldenCase& golden, const AdapterDescription& 
 bool is_shipped_profile(const std::string& name, Format format);
 bool holds_profile(const GoldenCase& golden, const std::string& name);
 
+// The outputs of the first call, for relations: filled if the calls ended well.
+struct KeptOutputs {
+  bool filled = false;
+  StageBytes outputs;
+  StageSet restless = 0;  // stages whose bits differed between the calls
+};
+
+// With `kept` a case is run even where no value of it can be judged.
 CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description, const GoldenCase& golden,
-                    const RunOptions& options);
+                    const RunOptions& options, KeptOutputs* kept = nullptr);
 
 // A case that was not run at all, with the reason.
 CaseResult unrun_case(const GoldenCase& golden, Verdict verdict, std::string detail);

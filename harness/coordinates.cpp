@@ -59,20 +59,22 @@ ElementCoordinates place_from_text(qkcts_stage stage, const qkcts_shape& shape, 
   const std::string wanted = fmt::format("'{}' is no element of {} {}: give {} comma-separated indices", text,
                                          stage_name(stage), shape_text(extents), extents.size());
   std::int64_t flat = 0;
-  bool inside = true;
+  std::string outside;
   const char* at = text.data();
   const char* const end = at + text.size();
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
     std::int64_t index = -1;
     const auto [next, error] = std::from_chars(at, end, index);
     if (error != std::errc{} || index < 0) throw UsageError(wanted);
-    inside = inside && index < extents[axis];
-    if (inside) flat = flat * extents[axis] + index;
+    if (outside.empty() && index >= extents[axis])
+      outside = fmt::format("'{}' lies outside of {} {}: index {} must lie in 0..{}", text, stage_name(stage),
+                            shape_text(extents), axis + 1, extents[axis] - 1);
+    if (outside.empty()) flat = flat * extents[axis] + index;
     at = next;
     const bool last = axis + 1 == extents.size();
     if (last != (at == end) || (!last && *at++ != ',')) throw UsageError(wanted);
   }
-  if (!inside) throw InputError(wanted);
+  if (!outside.empty()) throw UsageError(outside);
   const std::int64_t length = row_length(stage, shape);
   return {static_cast<std::uint32_t>(flat / length), static_cast<std::uint32_t>(flat % length)};
 }

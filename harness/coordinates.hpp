@@ -25,7 +25,7 @@ std::string coordinate_text(qkcts_stage stage, const qkcts_shape& shape, Element
 // "0,5,17,92", as `qkcts explain` takes it.
 std::string index_text(qkcts_stage stage, const qkcts_shape& shape, ElementCoordinates place);
 
-// Inverse of index_text(). Throws UsageError if the text is no index of this many axes, InputError if it lies outside.
+// Inverse of index_text(). Throws UsageError if the text is no index of this many axes, or one that lies outside.
 ElementCoordinates place_from_text(qkcts_stage stage, const qkcts_shape& shape, std::string_view text);
 
 }  // namespace qkcts

@@ -13,6 +13,9 @@ namespace {
 
 std::string exact_line(const JudgedElement& element, Format format) {
   if (element.rule == ElementRule::hidden) return "    due    -inf, or a sentinel whose exponential is 0\n";
+  if (element.rule == ElementRule::not_finite) return "    due    an infinity or NaN\n";
+  if (element.rule == ElementRule::special && std::isinf(element.exact.hi))
+    return fmt::format("    due    {} or NaN\n", element.exact.hi);
   if (!std::isfinite(element.exact.hi)) return fmt::format("    due    {}\n", element.exact.hi);
   return fmt::format("    exact  {}  {}\n", bits_text(format, element.expected), exact_text(element.exact));
 }

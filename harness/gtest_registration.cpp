@@ -45,6 +45,10 @@ class RoundListener : public testing::EmptyTestEventListener {
   const StageTestHooks& hooks_;
 };
 
+std::string name_of(const StageTest& test) {
+  return test.stage ? std::string(stage_name(*test.stage)) : "relation";
+}
+
 // An unknown flag would make GoogleTest print its help and run nothing.
 void require_known(std::string_view argument) {
   constexpr std::array known = {"filter",    "list_tests", "repeat", "shuffle", "random_seed",
@@ -76,8 +80,8 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
   static_cast<void>(tests);  // it takes for lost what RegisterTest() hands to GoogleTest
 #else
   for (const StageTest& test : tests) {
-    testing::RegisterTest(test.slug.c_str(), std::string(stage_name(test.stage)).c_str(), nullptr, nullptr, __FILE__,
-                          __LINE__, [test, &hooks]() -> testing::Test* { return new RegisteredTest(test, hooks); });
+    testing::RegisterTest(test.slug.c_str(), name_of(test).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [test, &hooks]() -> testing::Test* { return new RegisteredTest(test, hooks); });
   }
 #endif
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,11 @@
 
 namespace qkcts {
 
-// Named "SLUG.STAGE", e.g. "qwen3_rmsnorm/binary32/gaussian.probs"; free of * ? : - which filters reserve.
+// Named "SLUG.STAGE", e.g. "qwen3_rmsnorm/binary32/gaussian.probs", or "SLUG.relation"; free of * ? : - which filters
+// reserve.
 struct StageTest {
   std::string slug;
-  qkcts_stage stage = QKCTS_STAGE_OUTPUT;
+  std::optional<qkcts_stage> stage;  // of a case; nothing: the slug is that of a relation
 };
 
 struct StageTestResult {

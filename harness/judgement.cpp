@@ -67,6 +67,19 @@ void judge_exact(JudgedElement& element, Format format) {
                     : Breach::exact_clause);
 }
 
+// QK-SPECIAL: after a NaN or an infinity the class is all there is to judge. An infinity may come out as NaN, since
+// compensated sums and split operands subtract it from itself.
+void judge_special(JudgedElement& element, Format format) {
+  const double got = element.got_value;
+  const double due = decode(format, element.expected);
+  if (std::isnan(got) || (std::isinf(due) && got == due)) return;
+  fail(element, Breach::value_class);
+}
+
+void judge_not_finite(JudgedElement& element) {
+  if (std::isfinite(element.got_value)) fail(element, Breach::value_class);
+}
+
 // A finite sentinel conforms where the power of its distance from the row maximum rounds to 0 in the accumulator's
 // format: below half of the smallest subnormal, 2^(emin - p).
 void judge_sentinel(JudgedElement& element, Format format, const RowContext& context) {
@@ -126,7 +139,9 @@ class Tally {
     ElementCounts& c = result_.counts;
     if (element.rule == ElementRule::hidden) {
       ++c.hidden;
-    } else if (element.rule == ElementRule::exact_clause) {
+    } else if (element.rule == ElementRule::free) {
+      ++c.domain;
+    } else if (element.rule == ElementRule::exact_clause || is_by_class(element.rule)) {
       ++c.exact;
     } else {
       ++(element.trust == Trust::domain ? c.domain : element.trust == Trust::mistrusted ? c.mistrusted : c.judged);
@@ -173,6 +188,7 @@ void find_unwritten(StageJudgement& result, std::span<const std::byte> got, std:
 
 std::string_view clause_of(qkcts_stage stage, ElementRule rule, const RowContext& context) {
   const bool scores = stage == QKCTS_STAGE_SCORES || stage == QKCTS_STAGE_CAPPED || stage == QKCTS_STAGE_MASKED;
+  if (is_by_class(rule) || rule == ElementRule::free) return "QK-SPECIAL";
   if (rule == ElementRule::hidden) return scores ? "QK-MASK-06" : "QK-HIDDEN-01";
   if (rule != ElementRule::exact_clause) return stage_clause(stage);
   if (stage == QKCTS_STAGE_PROBS && context.has_visible) return "QK-MASK-06";
@@ -232,6 +248,12 @@ JudgedElement judge_element(qkcts_stage stage, Format storage, std::uint64_t got
     fail(element, Breach::unwritten);
   } else if (element.rule == ElementRule::exact_clause) {
     judge_exact(element, format);
+  } else if (element.rule == ElementRule::special) {
+    judge_special(element, format);
+  } else if (element.rule == ElementRule::not_finite) {
+    judge_not_finite(element);
+  } else if (element.rule == ElementRule::free) {
+    element.trust = Trust::domain;
   } else if (element.rule == ElementRule::hidden) {
     if (stage == QKCTS_STAGE_MASKED) judge_sentinel(element, format, context);
   } else {

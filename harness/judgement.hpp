@@ -46,7 +46,7 @@ struct JudgedElement {
 
 struct ElementCounts {
   std::uint64_t judged = 0;      // by Delta, trusted
-  std::uint64_t exact = 0;       // by an exact clause
+  std::uint64_t exact = 0;       // by an exact clause, or by class alone
   std::uint64_t mistrusted = 0;  // by Delta, but no pass
   std::uint64_t domain = 0;      // not judged
   std::uint64_t hidden = 0;      // not judged, or only as an admissible sentinel

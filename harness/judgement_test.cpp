@@ -109,6 +109,30 @@ TEST(Judgement, BothSidesOfTheOverflowThresholdAreAcceptedWithinDelta) {
   EXPECT_EQ(verdict(70000, 10, 65504), Verdict::fail);
 }
 
+// QK-SPECIAL-04. An infinity may come out as NaN, for sums may be compensated; a number never does.
+TEST(Judgement, ClassesAfterSpecialValues) {
+  const auto verdict = [](ElementRule rule, double due, double got) { return judge({{due, 0, rule}}, {got}).verdict; };
+  EXPECT_EQ(verdict(ElementRule::special, nan, nan), Verdict::pass);
+  EXPECT_EQ(verdict(ElementRule::special, nan, 0.0), Verdict::fail);
+  EXPECT_EQ(verdict(ElementRule::special, nan, inf), Verdict::fail);
+  EXPECT_EQ(verdict(ElementRule::special, inf, inf), Verdict::pass);
+  EXPECT_EQ(verdict(ElementRule::special, inf, nan), Verdict::pass);
+  EXPECT_EQ(verdict(ElementRule::special, inf, -inf), Verdict::fail);
+  EXPECT_EQ(verdict(ElementRule::special, inf, 3e38), Verdict::fail);
+  EXPECT_EQ(verdict(ElementRule::not_finite, nan, -inf), Verdict::pass);
+  EXPECT_EQ(verdict(ElementRule::not_finite, nan, nan), Verdict::pass);
+  EXPECT_EQ(verdict(ElementRule::not_finite, nan, 3e38), Verdict::fail);
+  EXPECT_EQ(judge({{nan, 0, ElementRule::special}}, {0.0}).failures.at(0).clause, "QK-SPECIAL");
+  EXPECT_EQ(judge({{nan, 0, ElementRule::special}}, {nan}).counts.exact, 1u);
+}
+
+TEST(Judgement, OpenElementsAreNoPass) {
+  constexpr float none = std::numeric_limits<float>::infinity();
+  const HandmadeElement open = {nan, none, ElementRule::free, Trust::domain};
+  for (const double got : {0.0, nan, inf}) EXPECT_EQ(judge({open}, {got}).verdict, Verdict::domain);
+  EXPECT_EQ(judge({open, {1.0, 0.5f}}, {nan, 1.0}).counts.domain, 1u);
+}
+
 TEST(Judgement, ZeroesOfEitherSignAreOneValue) {
   EXPECT_EQ(judge({{0.0, 0, ElementRule::exact_clause}}, {-0.0}).verdict, Verdict::pass);
   EXPECT_EQ(judge({{0.0, 0}}, {-0.0}).verdict, Verdict::pass);

@@ -2,7 +2,8 @@
 // mutants_tests SUITE CORPUS [arguments of GoogleTest]
 // A suite is worth what it kills: on its corpus the controls pass every case, and each wrong kernel of the mutants
 // adapter fails in the stage that its catalogue names, or gets the error that it deserves. `core` has to kill the
-// mutants of the clauses of ABI 1.0, `clauses` those of 1.1, `points` those of 1.2. The program is its own worker.
+// mutants of the clauses of ABI 1.0, `clauses` those of 1.1, `points` those of 1.2, `special` those of NaN and
+// infinities. The program is its own worker.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,6 +75,7 @@ std::size_t first_place(std::string_view clause) {
 
 // The suite that has to kill a mutant: that of the version in which its clause came.
 std::string_view suite_of(std::string_view id, std::string_view clause) {
+  if (id.starts_with("special_")) return "special";
   // What 1.2 added to structs and enumerations of 1.1.
   if (clause == "QK-ROPE-12" || id.find("log_ratio") != std::string_view::npos) return "points";
   const std::size_t place = first_place(clause);
@@ -157,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(Kernel, Wrong, testing::ValuesIn(mutants()),
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], qkcts::worker_argument) == 0) return qkcts::worker_main();
   if (argc < 3) {
-    std::fprintf(stderr, "usage: mutants_tests core|clauses|points CORPUS [arguments of GoogleTest]\n");
+    std::fprintf(stderr, "usage: mutants_tests core|clauses|points|special CORPUS [arguments of GoogleTest]\n");
     return 2;
   }
   qkcts::suite = argv[1];

@@ -14,6 +14,7 @@
 #include "harness/html_chart.hpp"
 #include "harness/html_style.hpp"
 #include "harness/html_table.hpp"
+#include "harness/relation_report.hpp"
 #include "harness/value_text.hpp"
 
 namespace qkcts {
@@ -257,7 +258,7 @@ std::string report_html(const RunRecord& record) {
       "initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n</head>\n"
       "<body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{}<main>\n{}"
       "<section><h2>Error over budget</h2>\n{}</section>\n"
-      "<section id=\"results\"><h2>Results by contract and stage</h2>\n{}</section>\n"
+      "<section id=\"results\"><h2>Results by contract and stage</h2>\n{}</section>\n{}"
       "<section><h2>Errors in ulp</h2>\n<p>Elements per class; the upper edge of a class is written below it, heights "
       "grow with the "
       "square root.</p>\n{}</section>\n"
@@ -266,8 +267,8 @@ std::string report_html(const RunRecord& record) {
       "<section><h2>Contracts, clause by clause</h2>\n{}</section>\n"
       "<section><h2>Circumstances</h2>\n{}</section>\n</main>\n</body>\n</html>\n",
       title, html_style, head(record), failure_list(record), ratio_chart(record), stage_table(record),
-      ulp_histograms(record), worst_list(record), record.cases.size(), case_table(record), contract_details(record),
-      circumstances(record));
+      relation_html(record), ulp_histograms(record), worst_list(record), record.cases.size(), case_table(record),
+      contract_details(record), circumstances(record));
 }
 
 }  // namespace qkcts

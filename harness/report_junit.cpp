@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "harness/failure_text.hpp"
+#include "harness/relation_report.hpp"
 #include "harness/utf8_text.hpp"
 
 namespace qkcts {
@@ -62,6 +63,45 @@ void add_case(pugi::xml_node suite, const RunRecord& record, const CaseResult& r
   element.append_child(pugi::node_pcdata).set_value(cut(failure_text(record, result), record.cases.size()).c_str());
 }
 
+void set_counts(pugi::xml_node suite, const Counts& counts) {
+  suite.append_attribute("tests") = counts.tests;
+  suite.append_attribute("failures") = counts.failures;
+  suite.append_attribute("errors") = counts.errors;
+  suite.append_attribute("skipped") = counts.skipped;
+}
+
+void add_relation(pugi::xml_node suite, const RunRecord& record, const RelationResult& result, Counts& counts) {
+  pugi::xml_node test = suite.append_child("testcase");
+  test.append_attribute("classname") = fmt::format("{}.relations", record.corpus_suite).c_str();
+  test.append_attribute("name") = result.slug.c_str();
+  ++counts.tests;
+  const JunitElement kind = row(result.verdict).junit;
+  if (kind == JunitElement::passed) return;
+  const char* name = kind == JunitElement::skipped ? "skipped" : kind == JunitElement::failure ? "failure" : "error";
+  ++(kind == JunitElement::skipped ? counts.skipped : kind == JunitElement::failure ? counts.failures : counts.errors);
+  pugi::xml_node element = test.append_child(name);
+  const std::string reason = result.breach ? std::string(row(result.kind).violation) : result.detail;
+  element.append_attribute("message") =
+      cut(fmt::format("{}: {}", verdict_name(result.verdict), reason), record.relations.size()).c_str();
+  if (kind == JunitElement::skipped) return;
+  element.append_attribute("type") = std::string(verdict_name(result.verdict)).c_str();
+  element.append_child(pugi::node_pcdata)
+      .set_value(cut(relation_failure_text(record, result), record.relations.size()).c_str());
+}
+
+void add_relations(pugi::xml_node root, const RunRecord& record, Counts& all) {
+  if (record.relations.empty()) return;
+  pugi::xml_node suite = root.append_child("testsuite");
+  suite.append_attribute("name") = fmt::format("{}.relations", record.corpus_suite).c_str();
+  suite.append_attribute("timestamp") = record.started.c_str();
+  Counts counts;
+  for (const RelationResult& result : record.relations) add_relation(suite, record, result, counts);
+  set_counts(suite, counts);
+  all.tests += counts.tests;
+  all.failures += counts.failures;
+  all.errors += counts.errors;
+}
+
 }  // namespace
 
 std::string junit_xml(const RunRecord& record) {
@@ -81,14 +121,12 @@ std::string junit_xml(const RunRecord& record) {
     suite.append_attribute("timestamp") = record.started.c_str();
     Counts counts;
     for (const CaseResult* result : results) add_case(suite, record, *result, counts);
-    suite.append_attribute("tests") = counts.tests;
-    suite.append_attribute("failures") = counts.failures;
-    suite.append_attribute("errors") = counts.errors;
-    suite.append_attribute("skipped") = counts.skipped;
+    set_counts(suite, counts);
     all.tests += counts.tests;
     all.failures += counts.failures;
     all.errors += counts.errors;
   }
+  add_relations(root, record, all);
   root.append_attribute("tests") = all.tests;
   root.append_attribute("failures") = all.failures;
   root.append_attribute("errors") = all.errors;

@@ -50,6 +50,15 @@ std::string mixed_verdicts(const StageAggregate& line) {
   return text + row + "\n";
 }
 
+// "62 relations: 60 pass, 2 skipped"
+std::string relations_line(const RunRecord& record, const RunSummary& summary) {
+  std::string line = counted(record.relations.size(), "relation", "relations") + ":";
+  for (auto entry = summary.relations.rbegin(); entry != summary.relations.rend(); ++entry)
+    line += fmt::format(" {} {}{}", entry->second, verdict_name(entry->first),
+                        std::next(entry) == summary.relations.rend() ? "\n" : ",");
+  return line;
+}
+
 }  // namespace
 
 std::string result_table(const RunRecord& record) {
@@ -91,6 +100,7 @@ std::string summary_text(const RunRecord& record) {
     line += part;
   }
   text += line + "\n" + reasons(record);
+  if (!record.relations.empty()) text += relations_line(record, summary);
   if (summary.limit_violations > 0) {
     text += counted(static_cast<std::uint64_t>(summary.limit_violations), "case stage is", "case stages are") +
             " over your own limits.\n";
@@ -98,7 +108,9 @@ std::string summary_text(const RunRecord& record) {
   const int code = exit_code(record);
   switch (code) {
     case 0:
-      return text + "CONFORMING: every judged element lies within its proven budget.\n";
+      return text + (record.judging == Judging::relations_alone
+                         ? "CONFORMING to the relations; no value was compared with a golden one.\n"
+                         : "CONFORMING: every judged element lies within its proven budget.\n");
     case 1:
       return text + (over_own_limits_alone(record) ? "OVER YOUR OWN LIMITS, within every proven budget.\n"
                                                    : "NOT CONFORMING.\n");

@@ -2,6 +2,7 @@
 // RunRecord -> run.json
 #include <cmath>
 
+#include "harness/relation_report.hpp"
 #include "harness/run_record.hpp"
 #include "harness/value_text.hpp"
 
@@ -22,6 +23,12 @@ std::string_view rule_name(ElementRule rule) {
       return "exact_clause";
     case ElementRule::hidden:
       return "hidden";
+    case ElementRule::special:
+      return "special";
+    case ElementRule::not_finite:
+      return "not_finite";
+    case ElementRule::free:
+      return "free";
   }
   return {};
 }
@@ -119,6 +126,8 @@ Json to_json(const RunRecord& record) {
   const RunSummary summary = summarise(record);
   Json cases = Json::array();
   for (const CaseResult& result : record.cases) cases.push_back(case_json(result));
+  Json relations = Json::array();
+  for (const RelationResult& result : record.relations) relations.push_back(relation_json(result));
   Json contracts = Json::object();
   for (const auto& [name, text] : record.contracts) contracts[name] = parse_json(text, name);
   return {
@@ -148,6 +157,7 @@ Json to_json(const RunRecord& record) {
       {"options",
        {{"profile", record.profile_asked.empty() ? Json() : Json(record.profile_asked)},
         {"stages", record.stages_asked.empty() ? Json() : Json(record.stages_asked)},
+        {"relations_only", record.judging == Judging::relations_alone},
         {"repeat", record.repeat},
         {"timeout_seconds", record.timeout_seconds},
         {"limits", record.limits_text.empty() ? Json() : parse_json(record.limits_text, "limits")}}},
@@ -156,10 +166,12 @@ Json to_json(const RunRecord& record) {
       {"summary",
        {{"cases", counts_json(summary.cases)},
         {"stages", counts_json(summary.stages)},
+        {"relations", counts_json(summary.relations)},
         {"limit_violations", summary.limit_violations}}},
       {"histogram_edges", histogram_edges},
       {"contracts", std::move(contracts)},
       {"cases", std::move(cases)},
+      {"relations", std::move(relations)},
   };
 }
 

@@ -24,11 +24,12 @@ int proven_code(const RunRecord& record, const RunSummary& summary) {
   if (record.interrupted_by != 0) return 128 + record.interrupted_by;
   bool conforms = false;
   bool something_ran = false;
-  for (const auto& [verdict, count] : summary.cases) {
-    if (violates(verdict)) return 1;
-    conforms = conforms || row(verdict).effect == Effect::conforms;
-    something_ran = something_ran || row(verdict).effect == Effect::judged;
-  }
+  for (const auto* verdicts : {&summary.cases, &summary.relations})
+    for (const auto& [verdict, count] : *verdicts) {
+      if (violates(verdict)) return 1;
+      conforms = conforms || row(verdict).effect == Effect::conforms;
+      something_ran = something_ran || row(verdict).effect == Effect::judged;
+    }
   if (conforms) return 0;
   return something_ran ? 1 : 5;  // judged, and nothing of it a pass: not conforming
 }
@@ -49,6 +50,7 @@ Machine this_machine() {
 
 RunSummary summarise(const RunRecord& record) {
   RunSummary summary;
+  for (const RelationResult& result : record.relations) ++summary.relations[result.verdict];
   for (const CaseResult& result : record.cases) {
     ++summary.cases[result.verdict];
     for (const StageResult& stage : result.stages) {

@@ -9,6 +9,7 @@
 #include "conformance/json.hpp"
 #include "harness/adapter_description.hpp"
 #include "harness/case_run.hpp"
+#include "harness/relation_result.hpp"
 
 namespace qkcts {
 
@@ -31,18 +32,21 @@ struct RunRecord {
   std::string corpus_path, corpus_suite, corpus_digest, generator_version;
   std::string profile_asked;  // --profile, else empty
   std::string stages_asked;   // --stages, comma-separated, else empty
-  std::string limits_text;    // canonical JSON of --limits, else empty
+  Judging judging = Judging::values_and_relations;
+  std::string limits_text;  // canonical JSON of --limits, else empty
   int repeat = 1;
   double timeout_seconds = 0;
   int interrupted_by = 0;                        // signal
   std::map<std::string, std::string> contracts;  // name -> canonical JSON, of the contracts that occur
   std::vector<CaseResult> cases;
+  std::vector<RelationResult> relations;
 };
 
 struct RunSummary {
   std::map<Verdict, int> cases;   // verdict -> number of cases
   std::map<Verdict, int> stages;  // verdict -> number of case x stage
-  int limit_violations = 0;       // case x stage over a user's own limit
+  std::map<Verdict, int> relations;
+  int limit_violations = 0;  // case x stage over a user's own limit
 };
 RunSummary summarise(const RunRecord& record);
 

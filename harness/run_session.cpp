@@ -21,6 +21,8 @@
 #include "harness/failure_text.hpp"
 #include "harness/gtest_registration.hpp"
 #include "harness/interruption.hpp"
+#include "harness/relation_report.hpp"
+#include "harness/relation_session.hpp"
 #include "harness/utf8_text.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/untrusted_file.hpp"
@@ -49,8 +51,9 @@ std::vector<std::string> selected_slugs(const CorpusReader& corpus, const std::s
 // Runs each case when the first of its stage tests comes up, and keeps the results in the record.
 class Session {
  public:
-  Session(const RunRequest& request, const RunProgress& progress, const CorpusReader& corpus, RunRecord& record)
-      : request_(request), progress_(progress), corpus_(corpus), record_(record) {}
+  Session(const RunRequest& request, const RunProgress& progress, const CorpusReader& corpus,
+          RelationSession& relations, RunRecord& record)
+      : request_(request), progress_(progress), corpus_(corpus), relations_(relations), record_(record) {}
 
   void open() {
     runner_ = request_.isolation == Isolation::in_process ? in_process_runner(request_.adapter)
@@ -62,13 +65,18 @@ class Session {
     }
   }
 
-  void begin_round() { current_ = nullptr; }
+  void begin_round() {
+    current_ = nullptr;
+    relations_.begin_round();
+  }
 
-  StageTestResult run(const StageTest& test) {
-    selected_[test.slug] |= bit(test.stage);
+  StageTestResult run(const StageTest& test) { return test.stage ? run_stage(test) : run_relation(test.slug); }
+
+  StageTestResult run_stage(const StageTest& test) {
+    selected_[test.slug] |= bit(*test.stage);
     if (current_ == nullptr || current_->slug != test.slug) current_ = &result_of(test.slug);
     const StageResult& stage = *std::find_if(current_->stages.begin(), current_->stages.end(),
-                                             [&](const StageResult& s) { return s.stage == test.stage; });
+                                             [&](const StageResult& s) { return s.stage == *test.stage; });
     StageTestResult result;
     result.outcome = row(stage.verdict).junit;
     result.text = violates(stage.verdict) && !stage.judgement ? failure_text(record_, *current_)
@@ -79,6 +87,25 @@ class Session {
     }
     if (result.text.empty())
       result.text = fmt::format("{}: {}{}", verdict_name(stage.verdict), current_->detail, stage.detail);
+    return result;
+  }
+
+  StageTestResult run_relation(const std::string& slug) {
+    // A case outside of the selection has no result of its own.
+    const RelationResult fresh =
+        relations_.judge(slug, record_.description, [&](const std::string& name) { run_one(name); });
+    StageTestResult result;
+    result.outcome = row(fresh.verdict).junit;
+    result.text = relation_failure_text(record_, fresh);
+    if (result.text.empty()) result.text = fmt::format("{}: {}", verdict_name(fresh.verdict), fresh.detail);
+    const auto known = std::find_if(record_.relations.begin(), record_.relations.end(),
+                                    [&](const RelationResult& r) { return r.slug == slug; });
+    if (known == record_.relations.end()) {
+      record_.relations.push_back(fresh);
+    } else if (fresh.verdict > known->verdict) {
+      *known = fresh;  // of repetitions the gravest counts
+    }
+    if (progress_.after_relation) progress_.after_relation(record_, fresh);
     return result;
   }
 
@@ -116,14 +143,23 @@ class Session {
   CaseResult run_one(const std::string& slug) {
     const GoldenCase golden = corpus_.read(slug);
     record_.contracts.emplace(golden.input.contract.name, canonical_json(golden.input.contract));
-    if (interruption() != 0) return unrun_case(golden, Verdict::not_run, "the run was interrupted before");
-    if (!record_.unavailable.empty()) return unrun_case(golden, Verdict::not_run, record_.unavailable);
-    return run_case(*runner_, record_.description, golden, request_.options);
+    const std::string reason = interruption() != 0 ? "the run was interrupted before" : record_.unavailable;
+    if (!reason.empty()) {
+      CaseResult result = unrun_case(golden, Verdict::not_run, reason);
+      if (relations_.needs(slug)) relations_.keep(result, {});
+      return result;
+    }
+    KeptOutputs outputs;
+    const bool kept = relations_.needs(slug);
+    CaseResult result = run_case(*runner_, record_.description, golden, request_.options, kept ? &outputs : nullptr);
+    if (kept) relations_.keep(result, std::move(outputs));
+    return result;
   }
 
   const RunRequest& request_;
   const RunProgress& progress_;
   const CorpusReader& corpus_;
+  RelationSession& relations_;
   RunRecord& record_;
   std::unique_ptr<AdapterRunner> runner_;
   const CaseResult* current_ = nullptr;
@@ -157,8 +193,13 @@ void require_profiles(const std::map<Format, std::set<std::string>>& held, const
                   *request.options.profile, fmt::join(judging, ", ")));
 }
 
+// Each relation comes right after the last of its cases, so that their outputs are not kept for long.
 std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
-                                   const RunRequest& request, const AdapterDescription& description) {
+                                   const std::vector<Relation>& relations, const RunRequest& request,
+                                   const AdapterDescription& description) {
+  std::multimap<std::string, std::string> relations_after;
+  for (const Relation& relation : relations)
+    relations_after.emplace(*std::max_element(relation.cases.begin(), relation.cases.end()), relation.slug);
   std::vector<StageTest> tests;
   std::map<Format, std::set<std::string>> held;
   for (const std::string& slug : slugs) {
@@ -167,8 +208,12 @@ std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector
     for (const qkcts_stage stage : all_stages) {
       if (golden.stages[stage].present) tests.push_back({slug, stage});
     }
+    const auto [first, last] = relations_after.equal_range(slug);
+    for (auto entry = first; entry != last; ++entry) tests.push_back({entry->second, std::nullopt});
+    relations_after.erase(first, last);
   }
-  require_profiles(held, request, description);
+  for (const auto& [slug, relation] : relations_after) tests.push_back({relation, std::nullopt});
+  if (request.options.judging == Judging::values_and_relations) require_profiles(held, request, description);
   return tests;
 }
 
@@ -195,6 +240,7 @@ RunRecord new_record(const RunRequest& request, const CorpusInfo& corpus) {
   record.corpus_suite = corpus.suite;
   record.corpus_digest = corpus.digest;
   record.generator_version = corpus.generator_version;
+  record.judging = request.options.judging;
   record.profile_asked = request.options.profile.value_or("");
   record.stages_asked = stages_text(request.options.stages);
   record.limits_text = request.options.limits.text;
@@ -210,11 +256,12 @@ std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress
   check_untrusted_corpus(request.corpus_path);
   const CorpusReader corpus(request.corpus_path);
   RunRecord record = new_record(request, corpus.info());
-  Session session(request, progress, corpus, record);
+  const std::vector<std::string> slugs = selected_slugs(corpus, request.case_glob);
+  RelationSession relations(corpus, request.case_glob, slugs);
+  Session session(request, progress, corpus, relations, record);
   session.open();
 
-  const std::vector<std::string> slugs = selected_slugs(corpus, request.case_glob);
-  const std::vector<StageTest> tests = stage_tests(corpus, slugs, request, record.description);
+  const std::vector<StageTest> tests = stage_tests(corpus, slugs, relations.relations(), request, record.description);
   progress.start(slugs.size());
   record.cases.reserve(slugs.size());  // results are referred to while the run goes on
   const StageTestHooks hooks = {[&](const StageTest& test) { return session.run(test); },

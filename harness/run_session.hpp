@@ -30,6 +30,7 @@ struct RunRequest {
 struct RunProgress {
   std::function<void(std::size_t cases)> start;
   std::function<void(const RunRecord&, const CaseResult&)> after_case;
+  std::function<void(const RunRecord&, const RelationResult&)> after_relation;  // may be empty
 };
 
 // Nothing if GoogleTest was only asked to list the tests. Throws InputError (corpus), UsageError (profile),

@@ -21,6 +21,14 @@ double error_ratio(double got, const ProvenStage& proven, std::size_t i, float d
   return error == 0 ? 0 : static_cast<double>(error / static_cast<long double>(delta));
 }
 
+// QK-SPECIAL: is the class of `got` one that the element may have?
+bool class_holds(double got, const ProvenStage& proven, std::size_t i) {
+  if (proven.rule[i] == ElementRule::not_finite) {
+    return !std::isfinite(got);
+  }
+  return std::isnan(got) || (std::isinf(proven.hi[i]) && got == proven.hi[i]);
+}
+
 void judge(const Case& c, const ReferenceResult& truth, const std::array<StageBudget, QKCTS_STAGE_COUNT>& budgets,
            const StageValues& got, const Profile& profile, const LegalVariant& variant, std::string_view family,
            SoakTally& tally) {
@@ -30,6 +38,17 @@ void judge(const Case& c, const ReferenceResult& truth, const std::array<StageBu
     const double largest = parameters(stage_format(stage, c.inputs.format)).largest;
     Worst worst;
     for (std::size_t i = 0; i < proven.hi.size(); ++i) {
+      if (is_by_class(proven.rule[i])) {
+        ++tally.by_class;
+        if (!class_holds(got[stage][i], proven, i)) {
+          ++tally.rejects;
+          if (tally.first_reject.empty()) {
+            tally.first_reject = fmt::format(
+                "{} {} {}[{}]: got {} due {} ({}); {}; {}", c.slug, profile.name, stage_name(stage), i, got[stage][i],
+                proven.hi[i], static_cast<int>(proven.rule[i]), variant.text(), canonical_json(c.contract));
+          }
+        }
+      }
       if (proven.rule[i] != ElementRule::budget && proven.rule[i] != ElementRule::budget_exact) {
         continue;
       }
@@ -248,6 +267,7 @@ LegalVariant random_variant(SoakRandom& random, const SoakProfile& profile) {
   v.sink = random.choose<LegalVariant::Sink>(4);
   v.functions = random.choose<LegalVariant::Functions>(5);
   v.block = random.choose<int>({1, 2, 5, 16});
+  v.afresh = random.below(2) == 0;
   v.lazy = random.below(2) == 0;
   v.scaled_positions = random.below(2) == 0;
   v.converts_by_quotient = random.below(2) == 0;

@@ -55,6 +55,7 @@ struct SoakTally {
   // profile, stage -> family -> largest error/Delta
   std::map<std::pair<std::string, std::string>, std::map<std::string, Worst>> worst;
   std::uint64_t runs = 0, elements = 0, rejects = 0, mistrusted = 0, domain = 0, refused = 0;
+  std::uint64_t by_class = 0;  // elements of which the class alone is judged
   std::string first_reject;
 
   Worst largest(const std::string& profile, const std::string& stage) const;

@@ -163,6 +163,11 @@ void fill_operands(Case& c, SoakFamily family, Random& random) {
       levels([&](std::size_t t) { return highest - 0.1 * static_cast<double>(t); });
       break;
     }
+    case SoakFamily::rising: {
+      const double lowest = 100 + 900 * random.unit();
+      levels([&](std::size_t t) { return lowest + 0.02 * static_cast<double>(t) * lowest / 100; });
+      break;
+    }
     case SoakFamily::offset:
       for (const Input input : {Input::q, Input::k}) {
         fill(c, input, [&](std::size_t) { return 40 + 0.1 * random.normal(); });
@@ -202,6 +207,7 @@ void fill_values(Case& c, SoakFamily family, Random& random) {
       case SoakFamily::stored_weights:
         return i < length ? 1.0 : (i / length < values / 2 ? -1.0 : -1.0 + 0.1 * random.unit());
       case SoakFamily::near_equal_values:
+      case SoakFamily::rising:
         return 1 + 0x1p-6 * random.unit();
       case SoakFamily::near_underflow:
         return random.normal() * std::ldexp(1.0, parameters(format).emin + static_cast<int>(random.bits() % 4) - 1);
@@ -242,7 +248,8 @@ void fill_sink(Case& c, SoakFamily family, Random& random) {
     }
     first /= std::sqrt(static_cast<double>(c.shape.head_dim));
   }
-  const bool large = family == SoakFamily::large_scores || family == SoakFamily::falling;
+  const bool large =
+      family == SoakFamily::large_scores || family == SoakFamily::falling || family == SoakFamily::rising;
   fill(c, Input::sink, [&](std::size_t) {
     const double middle = large ? first : 0;
     switch (random.bits() % 3) {
@@ -260,9 +267,9 @@ void fill_sink(Case& c, SoakFamily family, Random& random) {
 
 std::string_view soak_family_name(SoakFamily family) {
   constexpr std::array<std::string_view, soak_family_count> names = {
-      "normal",    "small",         "absorbed_squares", "absorbed_weights", "stored_weights",
-      "ascending", "cancelling",    "saturating",       "large_scores",     "falling",
-      "offset",    "storage_bound", "near_underflow",   "near_equal_values"};
+      "normal",    "small",         "absorbed_squares", "absorbed_weights",  "stored_weights",
+      "ascending", "cancelling",    "saturating",       "large_scores",      "falling",
+      "offset",    "storage_bound", "near_underflow",   "near_equal_values", "rising"};
   return names.at(static_cast<std::size_t>(family));
 }
 

@@ -38,6 +38,11 @@ class RandomPoints {
     perhaps(points.rope_product, points.rope != 0);
   }
 
+  void vary(qkcts_input_rounding& points, bool exists) {
+    perhaps(points.norm, exists);
+    perhaps(points.unit, points.norm != 0);
+  }
+
  private:
   SoakRandom& random_;
   std::uint32_t usual_;
@@ -54,7 +59,10 @@ void vary_points(SoakRandom& random, qkcts_contract& terms) {
   points.vary(rounding.q, terms.q_norm, terms.q_range, projects, turns);
   points.vary(rounding.k, terms.k_norm, terms.k_range, projects, turns);
   points.vary(rounding.v, terms.v_norm, terms.v_range, false, false);
+  points.vary(rounding.q_input, projects && terms.projection.q_input.applied != 0);
+  points.vary(rounding.k_input, projects && terms.projection.k_input.applied != 0);
   points.perhaps(rounding.scaled_q, true);
+  points.perhaps(rounding.product, rounding.scaled_q == 0);
   points.perhaps(rounding.scores, true);
   points.perhaps(rounding.capped, (stages_of(terms) & bit(QKCTS_STAGE_CAPPED)) != 0);
   points.perhaps(rounding.probs, true);

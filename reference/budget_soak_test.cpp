@@ -4,11 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
+#include "conformance/budget_terms.hpp"
 #include "conformance/further_profiles.hpp"
+#include "reference/attention.hpp"
+#include "reference/legal_variant.hpp"
+#include "reference/sample_case.hpp"
 
 namespace qkcts {
 namespace {
@@ -45,6 +51,7 @@ TEST(BudgetSoak, BoundsAreApproached) {
       {"clause_eps_max_root", SoakFamily::storage_bound, few},
       {"plain_sdpa", SoakFamily::stored_weights, wide},
       {"plain_sdpa", SoakFamily::falling, deep},
+      {"plain_sdpa", SoakFamily::rising, deep},
       {"clause_causal_offset", SoakFamily::stored_weights, few},
       {"clause_bias_after_softcap", SoakFamily::normal, few},
       {"plain_sdpa", SoakFamily::near_equal_values, few},
@@ -80,6 +87,67 @@ TEST(BudgetSoak, BoundsAreApproached) {
       if (profile.starts_with("f16_f16acc") && of_rows) continue;
       EXPECT_GT(tally.largest(profile, std::string(stage_name(stage))).ratio, 0.2)
           << profile << " " << stage_name(stage);
+    }
+  }
+}
+
+// Scores that rise to 100, each the one of the next 48 numbers whose product with log2 e is rounded down by most. With
+// v = 1 nothing but the row sum can be off.
+Case rising_maxima(std::int64_t keys) {
+  Contract contract = shipped_contract("plain_sdpa");
+  contract.terms.score.scale_form = QKCTS_SCALE_CONSTANT;
+  contract.terms.score.scale_value = 1;
+  SampleSpec spec;
+  spec.format = Format::binary32;
+  spec.shape = {1, 1, 1, 1, keys, 1, 1};
+  Case c = sample_case(contract, spec);
+  std::vector<double> scores;
+  float s = 100;
+  while (scores.size() < static_cast<std::size_t>(keys)) {
+    constexpr float log2_e = 1.442695041f;
+    float best = s;
+    double most = -1;
+    for (int i = 0; i < 48; ++i, s = std::nextafter(s, 1000.0f)) {
+      const double lost = static_cast<double>(s) * static_cast<double>(log2_e) - static_cast<double>(s * log2_e);
+      if (lost > most) {
+        most = lost;
+        best = s;
+      }
+    }
+    scores.push_back(static_cast<double>(best));
+  }
+  set_values(c, Input::q, std::vector<double>{1});
+  set_values(c, Input::k, scores);
+  set_values(c, Input::v, std::vector<double>(scores.size(), 1));
+  return c;
+}
+
+// Without O7 a budget rejects kernels that form their weights once more when the row sum is done.
+TEST(BudgetSoak, FreshWeightsNeedTheirTerm) {
+  constexpr TermSet without = all_budget_terms & ~(TermSet{1} << static_cast<unsigned>(BudgetTerm::fresh_weights));
+  const Case c = rising_maxima(128);
+  const ReferenceResult truth = evaluate(c, every_row(c));
+  const Profile f32 = shipped_profile("f32");
+  const auto delta = [&](TermSet terms) {
+    return static_cast<double>(stage_budgets(c, truth.exact, every_row(c), f32, terms)[QKCTS_STAGE_OUTPUT].delta[0]);
+  };
+  LegalVariant variant;
+  variant.base = LegalVariant::Base::two_contracted;
+  variant.block = 1;
+  for (const LegalVariant::Softmax softmax :
+       {LegalVariant::Softmax::online, LegalVariant::Softmax::split_renormalised}) {
+    for (const LegalVariant::Normalise normalise : {LegalVariant::Normalise::first, LegalVariant::Normalise::last}) {
+      variant.softmax = softmax;
+      variant.normalise = normalise;
+      const auto error = [&](bool afresh) {
+        variant.afresh = afresh;
+        return std::fabs(run_legal_variant(c, truth.exact, f32, variant)[QKCTS_STAGE_OUTPUT][0] - 1);
+      };
+      EXPECT_LT(error(false), delta(without)) << "weights that are carried need nothing";
+      EXPECT_LT(error(true), delta(all_budget_terms));
+      if (softmax == LegalVariant::Softmax::online) {
+        EXPECT_GT(error(true), delta(without));
+      }
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "conformance/case.hpp"
@@ -31,7 +32,8 @@ constexpr qkcts_stage rope_stage(Side side) {
 }
 
 // What the rounding points of a contract (QK-ROUND) made of the stages of a side, once decided: numbers of their
-// formats, [rows of the side, head_dim], which stand in the place of what is computed. Empty: no such point.
+// formats, [rows of the side, head_dim], which stand in the place of what is computed. Empty: no such point. Of what is
+// projected `normed` is x^, [tokens, E].
 struct GivenVectors {
   std::vector<double> projected, normed;
   std::vector<double> turned;  // counts on rotated lanes only
@@ -40,6 +42,7 @@ struct GivenVectors {
 
 // Likewise of the row of attention at hand.
 struct GivenRow {
+  std::vector<double> products;        // [Lk]: <q^, k^>, before what multiplies it
   std::vector<double> scores, capped;  // [Lk]
   std::vector<double> probs;           // of the visible keys
   std::vector<double> output;          // [Dv]
@@ -121,6 +124,7 @@ struct CaseValues {
   SideValues& side(Side which) { return which == Side::query ? q : which == Side::key ? k : v; }
   // Null where the side is an input.
   const Projection* projection(Side which) const;
+  Projection* projection(Side which) { return const_cast<Projection*>(std::as_const(*this).projection(which)); }
   // Index in cos and sin of pair 0 at a position, for a head of q or of k.
   std::size_t table_entry(std::int64_t head, std::uint32_t position) const;
   bool exists(qkcts_stage stage) const { return (stages & bit(stage)) != 0; }

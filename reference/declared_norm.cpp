@@ -20,7 +20,32 @@ RootSum clamped(const RootSum& x, double c) {
   return x;
 }
 
-}  // namespace
+// The entries of a group, and the sum of their squares where it is known though some of them are not.
+struct Entries {
+  std::vector<std::optional<RootSum>> numbers;
+  std::optional<RootSum> squares;
+};
+
+// Centres what is known of the entries and inverts the root. `what` begins the message of one that is 0.
+ExactNorm normed(Entries entries, const qkcts_norm& norm, const std::string& what) {
+  ExactNorm result{std::move(entries.numbers), std::nullopt};
+  const Rational share = Rational(1) / Rational(result.entries.size());
+  RootSum t;
+  if (entries.squares) {
+    t = *entries.squares;
+  } else {
+    RootSum mean;
+    for (const auto& entry : result.entries) mean = mean + *entry;
+    mean = mean * (norm.center != 0 ? share : Rational(0));
+    for (auto& entry : result.entries) {
+      entry = *entry - mean;
+      t = t + *entry * *entry;
+    }
+  }
+  if (norm.statistic == QKCTS_MEAN_SQUARE) t = t * share;
+  result.inverse = inverse_root(t, norm, what);
+  return result;
+}
 
 // Beside computed angles the entries that really turned are open, but a rotation keeps the sum of squares: it is that
 // of the numbers before, unless a clamp or a mean comes between.
@@ -34,49 +59,60 @@ ExactNorm exact_norm(const CaseValues& values, Side which, std::int64_t group) {
     open = open || std::find(x.open.begin(), x.open.end(), true) != x.open.end();
     rigid = rigid && x.rigid;
   }
-  ExactNorm result;
+  Entries entries;
   for (const ExactVector& x : heads)
     for (std::size_t lane = 0; lane < x.size(); ++lane) {
       const bool unknown = x.is_open(lane);
-      result.entries.push_back(unknown ? std::nullopt : std::optional(clamped(x.entry(lane), side.range.clip_before)));
+      entries.numbers.push_back(unknown ? std::nullopt : std::optional(clamped(x.entry(lane), side.range.clip_before)));
     }
-  if (side.norm.applied == 0) {
-    result.inverse = RootSum(Rational(1));
-    return result;
-  }
-  if (open && (!rigid || side.norm.center != 0 || side.range.clip_before != 0)) {
-    result.entries.assign(result.entries.size(), std::nullopt);
-    return result;
-  }
-  const Rational share = Rational(1) / Rational(result.entries.size());
-  RootSum t;
+  if (side.norm.applied == 0) return {std::move(entries.numbers), RootSum(Rational(1))};
+  if (open && (!rigid || side.norm.center != 0 || side.range.clip_before != 0))
+    return {std::vector<std::optional<RootSum>>(entries.numbers.size()), std::nullopt};
   if (open) {
-    for (const ExactVector& x : heads) t = t + dot(x, x);
-  } else {
-    RootSum mean;
-    for (const auto& entry : result.entries) mean = mean + *entry;
-    mean = mean * (side.norm.center != 0 ? share : Rational(0));
-    for (auto& entry : result.entries) {
-      entry = *entry - mean;
-      t = t + *entry * *entry;
-    }
+    entries.squares.emplace();
+    for (const ExactVector& x : heads) *entries.squares = *entries.squares + dot(x, x);
   }
-  if (side.norm.statistic == QKCTS_MEAN_SQUARE) t = t * share;
-  result.inverse = inverse_root(
-      t, side.norm, fmt::format("case {}: a norm divides 0 by 0 in row {}", values.input.slug, side.row_of(group, 0)));
-  return result;
+  return normed(std::move(entries), side.norm,
+                fmt::format("case {}: a norm divides 0 by 0 in row {}", values.input.slug, side.row_of(group, 0)));
 }
 
-DeclaredNorm::DeclaredNorm(const CaseValues& values, Side which, std::int64_t group, const VectorPoints& points)
+// "q_x[b0 t2 e3]"
+std::string input_text(const SideValues& source, Side which, std::int64_t token, std::size_t e) {
+  return fmt::format("{}_x[b{} t{} e{}]", which == Side::query ? 'q' : 'k', token / source.length,
+                     token % source.length, e);
+}
+
+}  // namespace
+
+NormedGroup group_of_side(const CaseValues& values, Side which, std::int64_t group) {
+  const SideValues& side = values.side(which);
+  const auto where = [&values, &side, which, group](std::size_t i) {
+    const auto lane = static_cast<std::int64_t>(i);
+    return place_text(values, {norm_stage(which), side.row_of(group, lane / side.head_dim), lane % side.head_dim});
+  };
+  return {side, group, where, [&values, which, group] { return exact_norm(values, which, group); }};
+}
+
+NormedGroup input_row(const CaseValues& values, Side which, std::int64_t token) {
+  const SideValues& source = values.projection(which)->source;
+  const auto where = [&source, which, token](std::size_t e) { return input_text(source, which, token, e); };
+  const auto exact = [&values, &source, which, token] {
+    Entries entries;
+    for (const double entry : source.row(token)) entries.numbers.emplace_back(RootSum(Rational(entry)));
+    return normed(
+        std::move(entries), source.norm,
+        fmt::format("case {}: the norm of {} divides 0 by 0", values.input.slug, input_text(source, which, token, 0)));
+  };
+  return {source, token, where, exact};
+}
+
+DeclaredNorm::DeclaredNorm(const CaseValues& values, NormedGroup normed, const VectorPoints& points)
     : values_(values),
-      which_(which),
-      side_(values.side(which)),
-      group_(group),
-      norm_(
-          values, *points.norm, static_cast<std::size_t>(side_.heads_in_group() * side_.head_dim),
-          [this](std::size_t i) { return place(i); },
-          [this](std::size_t i, const Rational& t) { return standing(exact_stage(i), t); }) {
-  const auto of_group = [this](std::size_t) { return place(0); };
+      normed_(std::move(normed)),
+      side_(normed_.side),
+      norm_(values, *points.norm, static_cast<std::size_t>(side_.heads_in_group() * side_.head_dim), normed_.where,
+            [this](std::size_t i, const Rational& t) { return standing(exact_stage(i), t); }) {
+  const auto of_group = [this](std::size_t) { return normed_.where(0); };
   if (points.root)
     root_.emplace(values, *points.root, 1, of_group, [this](std::size_t, const Rational& t) {
       return exact().inverse ? standing(exact().inverse->inverse(), t) : Standing::unknown;
@@ -87,19 +123,12 @@ DeclaredNorm::DeclaredNorm(const CaseValues& values, Side which, std::int64_t gr
       return standing(exact().inverse, t);
     });
   if (points.unit)
-    unit_.emplace(
-        values, *points.unit, static_cast<std::size_t>(side_.heads_in_group() * side_.head_dim),
-        [this](std::size_t i) { return place(i); },
-        [this](std::size_t i, const Rational& t) { return standing(exact_unit(i), t); });
-}
-
-ElementPlace DeclaredNorm::place(std::size_t i) const {
-  const auto lane = static_cast<std::int64_t>(i);
-  return {norm_stage(which_), side_.row_of(group_, lane / side_.head_dim), lane % side_.head_dim};
+    unit_.emplace(values, *points.unit, static_cast<std::size_t>(side_.heads_in_group() * side_.head_dim),
+                  normed_.where, [this](std::size_t i, const Rational& t) { return standing(exact_unit(i), t); });
 }
 
 const ExactNorm& DeclaredNorm::exact() {
-  if (!exact_) exact_ = exact_norm(values_, which_, group_);
+  if (!exact_) exact_ = normed_.exact();
   return *exact_;
 }
 
@@ -117,7 +146,7 @@ std::optional<RootSum> DeclaredNorm::exact_stage(std::size_t i) {
   if (!unit) return std::nullopt;
   RootSum y = *unit;
   if (side_.norm.applied != 0) {
-    const NormParameters<Rational> parameters = norm_parameters<Rational>(side_, group_);
+    const NormParameters<Rational> parameters = norm_parameters<Rational>(side_, normed_.group);
     if (!parameters.factor.empty()) y = y * parameters.factor[i];
     if (!parameters.offset.empty()) y = y + RootSum(parameters.offset[i]);
   }
@@ -130,7 +159,7 @@ void DeclaredNorm::require_positive_root() const {
   if (root.after > 0) return;
   throw PointOverflow(fmt::format(
       "case {}: the root {:.3g} of {} becomes 0 at its rounding point; give larger values or another format",
-      values_.input.slug, root.before, place_text(values_, place(0))));
+      values_.input.slug, root.before, normed_.where(0)));
 }
 
 void DeclaredNorm::refuse(long bits) const {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A norm with rounding points: one group of vectors on its way from entry to stage, first as enclosures and, where they
+// A norm with rounding points: one group of vectors on its way from entry to end, first as enclosures and, where they
 // leave a single boundary, exactly. What is decided at a point is exact from there on, whatever the precision.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "reference/norm.hpp"
@@ -19,18 +21,25 @@ struct ExactNorm {
   std::optional<RootSum> inverse;               // of d; 1 where no norm is applied
 };
 
-// Throws InputError if the root is exactly 0.
-ExactNorm exact_norm(const CaseValues& values, Side side, std::int64_t group);
+// What a norm acts on: a group of a side, or the row that is projected to one token.
+struct NormedGroup {
+  const SideValues& side;  // whose norm, range and parameters count
+  std::int64_t group;
+  std::function<std::string(std::size_t)> where;  // an entry, for messages
+  std::function<ExactNorm()> exact;               // throws InputError if the root is exactly 0
+};
+NormedGroup group_of_side(const CaseValues& values, Side side, std::int64_t group);
+NormedGroup input_row(const CaseValues& values, Side side, std::int64_t token);
 
 class DeclaredNorm {
  public:
   using Ask = PointDecision::Ask;
 
-  DeclaredNorm(const CaseValues& values, Side which, std::int64_t group, const VectorPoints& points);
+  DeclaredNorm(const CaseValues& values, NormedGroup normed, const VectorPoints& points);
   DeclaredNorm(const DeclaredNorm&) = delete;  // the rules refer to it
   DeclaredNorm& operator=(const DeclaredNorm&) = delete;
 
-  // Walks at one precision from the entries `x` of the group to the stage; true once everything is decided.
+  // Walks at one precision from the entries `x` of the group to their end; true once everything is decided.
   template <unsigned Digits>
   bool walk(std::vector<Enclosure<Digits>> x, Ask ask);
 
@@ -43,13 +52,11 @@ class DeclaredNorm {
   const ExactNorm& exact();
   std::optional<RootSum> exact_unit(std::size_t i);
   std::optional<RootSum> exact_stage(std::size_t i);
-  ElementPlace place(std::size_t i) const;
   void require_positive_root() const;
 
   const CaseValues& values_;
-  Side which_;
+  NormedGroup normed_;
   const SideValues& side_;
-  std::int64_t group_;
   std::optional<ExactNorm> exact_;
   std::optional<PointDecision> root_, reciprocal_, unit_;  // those that are points
   PointDecision norm_;
@@ -85,7 +92,7 @@ bool DeclaredNorm::walk(std::vector<Enclosure<Digits>> x, Ask ask) {
   if (side_.norm.applied != 0) {
     center(x, side_.norm);
     if (!divide(x, ask)) return false;
-    const NormParameters<Number> parameters = norm_parameters<Number>(side_, group_);
+    const NormParameters<Number> parameters = norm_parameters<Number>(side_, normed_.group);
     for (std::size_t i = 0; i < parameters.factor.size(); ++i) x[i] *= parameters.factor[i];
     for (std::size_t i = 0; i < parameters.offset.size(); ++i) x[i] += parameters.offset[i];
   }

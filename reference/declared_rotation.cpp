@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/declared_rotation.hpp"
 
+#include "reference/refusal.hpp"
+
 namespace qkcts {
 DeclaredRotation::DeclaredRotation(const CaseValues& values, Side which, std::int64_t row, const VectorPoints& points)
     : values_(values),
@@ -10,18 +12,18 @@ DeclaredRotation::DeclaredRotation(const CaseValues& values, Side which, std::in
       negative_(values.terms.rotation.sense == QKCTS_SENSE_NEGATIVE),
       sums_(
           values, *points.rope, static_cast<std::size_t>(2 * pairs_),
-          [this](std::size_t i) { return place(static_cast<std::int64_t>(i / 2), i % 2); },
+          [this](std::size_t i) { return where(static_cast<std::int64_t>(i / 2), i % 2); },
           [this](std::size_t i, const Rational& t) { return standing(exact_sum(i), t); }) {
   if (points.product)
     products_.emplace(
         values, *points.product, static_cast<std::size_t>(4 * pairs_),
-        [this](std::size_t i) { return place(static_cast<std::int64_t>(i / 4), i % 4 / 2); },
+        [this](std::size_t i) { return where(static_cast<std::int64_t>(i / 4), i % 4 / 2); },
         [this](std::size_t i, const Rational& t) { return standing(exact_product(i), t); });
 }
 
-ElementPlace DeclaredRotation::place(std::int64_t pair, std::size_t lane) const {
+std::string DeclaredRotation::where(std::int64_t pair, std::size_t lane) const {
   const auto [a, b] = left_lanes(values_.terms, values_.shape.head_dim, pair);
-  return {rope_stage(which_), row_, static_cast<std::int64_t>(lane == 0 ? a : b)};
+  return place_text(values_, {rope_stage(which_), row_, static_cast<std::int64_t>(lane == 0 ? a : b)});
 }
 
 // Nothing where a computed angle is not 0: its cosine and sine are transcendental (or so conjectured, where pi or

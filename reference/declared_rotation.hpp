@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,7 @@ class DeclaredRotation {
   std::optional<RootSum> exact_product(std::size_t i);
   std::optional<RootSum> exact_sum(std::size_t i);
   std::optional<std::pair<Rational, Rational>> exact_wave(std::int64_t pair) const;
-  ElementPlace place(std::int64_t pair, std::size_t lane) const;
+  std::string where(std::int64_t pair, std::size_t lane) const;
 
   const CaseValues& values_;
   Side which_;

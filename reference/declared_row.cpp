@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "reference/refusal.hpp"
 #include "reference/row_rules.hpp"
 
 namespace qkcts {
@@ -26,6 +27,35 @@ std::vector<ElementPlace> DeclaredRows::elements(qkcts_stage stage, std::size_t 
   return result;
 }
 
+// <q^, k^> of every key that has a score. It is a sum of products of square roots of rationals (ExactCases::product),
+// or transcendental where it holds lanes that a computed rotation has turned.
+void DeclaredRows::decide_products(const DeclaredPoint& point, std::size_t row) {
+  const RowPlace& place = rows_[row];
+  const std::vector<ElementPlace> open = elements(QKCTS_STAGE_SCORES, row);
+  if (open.empty()) return;
+  PointDecision decision(
+      values_, point, open.size(), [&](std::size_t i) { return place_text(values_, open[i]); },
+      [&](std::size_t i, const Rational& t) { return scores_.dot_product(place, open[i].column, t); });
+  const bool done = levels_.until([&]<std::size_t L>() {
+    RowEnclosures<level_digits[L]> found;
+    levels_.at<L>().evaluate_row(row, KeySet::all, found, RowPart::products);
+    if (!found.usable) return false;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const auto& x = found.scores[static_cast<std::size_t>(open[i].column)];
+      decision.decide(i, lower(x), upper(x),
+                      L == 0 ? PointDecision::Ask::enclosure_only : PointDecision::Ask::rule_too);
+    }
+    return decision.is_complete();
+  });
+  if (!done) decision.refuse(levels_.highest_bits());
+  std::vector<double> numbers(static_cast<std::size_t>(values_.shape.k_len), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    numbers[static_cast<std::size_t>(open[i].column)] = decision.at(i).after;
+    recorder_.set_product(open[i], decision.at(i).before);
+  }
+  values_.given.products = std::move(numbers);
+}
+
 void DeclaredRows::decide_stage(qkcts_stage stage, const DeclaredPoint& point, std::size_t row,
                                 std::vector<double>& numbers) {
   const RowPlace& place = rows_[row];
@@ -33,7 +63,7 @@ void DeclaredRows::decide_stage(qkcts_stage stage, const DeclaredPoint& point, s
   if (open.empty()) return;
   std::function<Standing(const ElementPlace&, const Rational&)> rule;  // of the precision at hand
   PointDecision decision(
-      values_, point, open.size(), [&open](std::size_t i) { return open[i]; },
+      values_, point, open.size(), [&](std::size_t i) { return place_text(values_, open[i]); },
       [&](std::size_t i, const Rational& t) { return rule(open[i], t); });
   const bool until_scores = stage == QKCTS_STAGE_SCORES || stage == QKCTS_STAGE_CAPPED;
   const bool done = levels_.until([&]<std::size_t L>() {
@@ -59,7 +89,7 @@ void DeclaredRows::decide_stage(qkcts_stage stage, const DeclaredPoint& point, s
   for (std::size_t i = 0; i < open.size(); ++i) {
     const auto column = static_cast<std::size_t>(open[i].column);
     numbers[by_visible_key ? i : column] = decision.at(i).after;
-    exact_.before[stage][static_cast<std::size_t>(open[i].row * length) + column] = decision.at(i).before;
+    recorder_.set_before(open[i], decision.at(i).before);
   }
 }
 
@@ -73,6 +103,7 @@ void DeclaredRows::decide_uniform() {
 void DeclaredRows::decide(std::size_t row) {
   GivenRow& given = values_.given;
   given = {};
+  if (points_.product) decide_products(*points_.product, row);
   if (points_.scores) decide_stage(QKCTS_STAGE_SCORES, *points_.scores, row, given.scores);
   if (points_.capped) decide_stage(QKCTS_STAGE_CAPPED, *points_.capped, row, given.capped);
   if (points_.probs) decide_stage(QKCTS_STAGE_PROBS, *points_.probs, row, given.probs);

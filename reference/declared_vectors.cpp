@@ -7,6 +7,7 @@
 
 #include "reference/declared_norm.hpp"
 #include "reference/declared_rotation.hpp"
+#include "reference/refusal.hpp"
 
 namespace qkcts {
 namespace {
@@ -18,14 +19,6 @@ constexpr Ask ask = L == 0 ? Ask::enclosure_only : Ask::rule_too;
 
 constexpr qkcts_stage no_stage = QKCTS_STAGE_COUNT;
 
-// How far exact_vector() goes to stand after a stage. Throws if a root on the way is exactly 0.
-Upto upto(const SideValues& side, Side which, qkcts_stage stage) {
-  if (stage == norm_stage(which)) return side.rope_order == QKCTS_NORM_THEN_ROPE ? Upto::norm : Upto::last;
-  if (stage == rope_stage(which))
-    return side.rope_order == QKCTS_NORM_THEN_ROPE ? Upto::last : Upto::rotation_before_norm;
-  return Upto::projection;
-}
-
 }  // namespace
 
 void DeclaredVectors::decide() {
@@ -35,6 +28,7 @@ void DeclaredVectors::decide() {
 
 void DeclaredVectors::decide_side(Side which) {
   const VectorPoints points = vector_points(values_, which);
+  if (const VectorPoints input = input_norm_points(values_, which); input.norm) decide_input_norm(which, input);
   const bool rope_first = values_.side(which).rope_order == QKCTS_ROPE_THEN_NORM;
   if (points.projection) decide_projection(which, *points.projection);
   if (points.rope && rope_first) decide_rotation(which, points);
@@ -88,8 +82,30 @@ std::optional<std::vector<Enclosure<level_digits[L]>>> DeclaredVectors::entries(
       : after == norm_stage(which) ? std::move(found.normed)
                                    : std::move(found.roped);
   if (!x.empty()) return x;
-  if (L > 0) static_cast<void>(exact_vector(values_, which, side.row_of(group, 0), upto(side, which, after)));
+  // Throws if a root on the way is exactly 0.
+  if (L > 0) static_cast<void>(exact_vector(values_, which, side.row_of(group, 0), upto_stage(side, which, after)));
   return std::nullopt;
+}
+
+// x^ of every token whose vectors are wanted.
+void DeclaredVectors::decide_input_norm(Side which, const VectorPoints& points) {
+  SideValues& source = values_.projection(which)->source;
+  const auto width = static_cast<std::size_t>(source.head_dim);
+  std::vector<double> numbers(static_cast<std::size_t>(source.batch * source.length) * width,
+                              std::numeric_limits<double>::quiet_NaN());
+  for (std::int64_t token = 0; token < source.batch * source.length; ++token) {
+    if (which == Side::key && values_.is_excluded(token / source.length, token % source.length)) continue;
+    DeclaredNorm norm(values_, input_row(values_, which, token), points);
+    const std::span<const double> row = source.row(token);
+    const bool done = levels_.until([&]<std::size_t L>() {
+      return norm.walk(std::vector<Enclosure<level_digits[L]>>(row.begin(), row.end()), ask<L>);
+    });
+    if (!done) norm.refuse(levels_.highest_bits());
+    for (std::size_t e = 0; e < width; ++e)
+      numbers[static_cast<std::size_t>(token) * width + e] = norm.stage().at(e).after;
+  }
+  source.given.normed = std::move(numbers);
+  levels_.forget();
 }
 
 void DeclaredVectors::decide_projection(Side which, const DeclaredPoint& point) {
@@ -102,7 +118,8 @@ void DeclaredVectors::decide_projection(Side which, const DeclaredPoint& point) 
       const auto lane = static_cast<std::int64_t>(i);
       return ElementPlace{stage, side.row_of(group, lane / side.head_dim), lane % side.head_dim};
     };
-    PointDecision decision(values_, point, static_cast<std::size_t>(side.heads_in_group() * side.head_dim), place,
+    const auto where = [&](std::size_t i) { return place_text(values_, place(i)); };
+    PointDecision decision(values_, point, static_cast<std::size_t>(side.heads_in_group() * side.head_dim), where,
                            [&](std::size_t i, const Rational& t) {
                              const ElementPlace at = place(i);
                              const ExactVector x = exact_vector(values_, which, at.row, Upto::projection);
@@ -130,7 +147,7 @@ void DeclaredVectors::decide_norm(Side which, const VectorPoints& points) {
   std::vector<double> numbers = no_numbers(which);
   for (std::int64_t group = 0; group < side.group_count(); ++group) {
     if (is_excluded(which, group)) continue;
-    DeclaredNorm norm(values_, which, group, points);
+    DeclaredNorm norm(values_, group_of_side(values_, which, group), points);
     const bool done = levels_.until([&]<std::size_t L>() {
       auto x = entries<L>(which, group, before);
       return x && norm.walk(std::move(*x), ask<L>);
@@ -196,16 +213,17 @@ void DeclaredVectors::decide_scaled_q(const DeclaredPoint& point) {
       const auto lane = static_cast<std::int64_t>(i);
       return ElementPlace{QKCTS_STAGE_Q_NORM, side.row_of(group, lane / side.head_dim), lane % side.head_dim};
     };
-    PointDecision decision(values_, point, static_cast<std::size_t>(side.heads_in_group() * side.head_dim), place,
+    const auto where = [&](std::size_t i) { return place_text(values_, place(i)); };
+    PointDecision decision(values_, point, static_cast<std::size_t>(side.heads_in_group() * side.head_dim), where,
                            [&](std::size_t i, const Rational& t) {
                              const ElementPlace at = place(i);
-                             return exact.scaled_q(rows_[static_cast<std::size_t>(at.row)], at.column, t);
+                             return exact.scaled_q(rows_.without_keys(static_cast<std::size_t>(at.row)), at.column, t);
                            });
     const bool done = levels_.until([&]<std::size_t L>() {
       auto x = entries<L>(Side::query, group, last);
       if (!x) return false;
       for (std::size_t i = 0; i < x->size(); ++i)
-        (*x)[i] *= levels_.at<L>().factor(rows_[static_cast<std::size_t>(place(i).row)]);
+        (*x)[i] *= levels_.at<L>().factor(rows_.without_keys(static_cast<std::size_t>(place(i).row)));
       return decision.apply(std::span(*x), ask<L>);
     });
     if (!done) decision.refuse(levels_.highest_bits());

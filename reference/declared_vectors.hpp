@@ -16,7 +16,7 @@ namespace qkcts {
 class DeclaredVectors {
  public:
   // `before` of `exact` has its size wherever a stage has a point.
-  DeclaredVectors(CaseValues& values, const std::vector<RowPlace>& rows, Levels& levels, ExactStages& exact)
+  DeclaredVectors(CaseValues& values, const RowPlaces& rows, Levels& levels, ExactStages& exact)
       : values_(values), rows_(rows), levels_(levels), exact_(exact) {}
 
   // Throws InputError where a value overflows, UndecidedError where one is not decided.
@@ -24,6 +24,7 @@ class DeclaredVectors {
 
  private:
   void decide_side(Side which);
+  void decide_input_norm(Side which, const VectorPoints& points);
   void decide_projection(Side which, const DeclaredPoint& point);
   void decide_norm(Side which, const VectorPoints& points);
   void decide_rotation(Side which, const VectorPoints& points);
@@ -37,7 +38,7 @@ class DeclaredVectors {
   std::optional<std::vector<Enclosure<level_digits[L]>>> entries(Side which, std::int64_t group, qkcts_stage after);
 
   CaseValues& values_;
-  const std::vector<RowPlace>& rows_;
+  const RowPlaces& rows_;
   Levels& levels_;
   ExactStages& exact_;
 };

@@ -2,9 +2,16 @@
 #include "reference/double_word_kernels.hpp"
 
 // Sets with a fused multiply-add, and the best that every machine of this build has: a plain one, unless the compiler
-// was told of more. (Highway compiles nothing below that one.)
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_NEON_WITHOUT_AES | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+// was told of more. (Highway compiles nothing below that one.) AVX3_DL adds no arithmetic of doubles to AVX3, and
+// sanitizers, which make each set take a minute to compile, see all of the code in AVX2.
+#ifdef QKCTS_FEWER_LANES
+#define QKCTS_WIDE_LANES HWY_AVX3
+#else
+#define QKCTS_WIDE_LANES 0
+#endif
+#define HWY_DISABLED_TARGETS                                                                                      \
+  (HWY_SSE2 | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | QKCTS_WIDE_LANES | HWY_NEON_WITHOUT_AES | HWY_SVE | HWY_SVE2 | \
+   HWY_SVE_256 | HWY_SVE2_128)
 #include <hwy/detect_targets.h>
 #ifndef HWY_SSE2  // an older Highway, which has no such target
 #define HWY_SSE2 0
@@ -110,9 +117,6 @@ std::vector<Kernels> runnable() {
   const auto offer = [&](std::int64_t target, const Kernels& kernels) {
     if ((supported & target) != 0) list.push_back(kernels);
   };
-#if HWY_TARGETS & HWY_AVX3_DL & ~HWY_STATIC_TARGET
-  offer(HWY_AVX3_DL, N_AVX3_DL::kernels());
-#endif
 #if HWY_TARGETS & HWY_AVX3 & ~HWY_STATIC_TARGET
   offer(HWY_AVX3, N_AVX3::kernels());
 #endif

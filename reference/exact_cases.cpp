@@ -52,11 +52,7 @@ const ExactVector& ExactCases::vector(Side side, std::int64_t row, Upto upto) {
 // both of a and b and not w being 0: transcendental by Lindemann-Weierstrass, so refinement ends. (Where pi or
 // logarithms enter the frequencies, that is a conjecture.)
 Standing ExactCases::group_entry(Side side, qkcts_stage stage, std::int64_t row, std::int64_t lane, const Rational& t) {
-  const std::uint32_t order = values_.side(side).rope_order;
-  Upto upto = Upto::projection;
-  if (stage == norm_stage(side)) upto = order == QKCTS_NORM_THEN_ROPE ? Upto::norm : Upto::last;
-  if (stage == rope_stage(side)) upto = order == QKCTS_NORM_THEN_ROPE ? Upto::last : Upto::rotation_before_norm;
-  const ExactVector& x = vector(side, row, upto);
+  const ExactVector& x = vector(side, row, upto_stage(values_.side(side), side, stage));
   const auto i = static_cast<std::size_t>(lane);
   return x.is_open(i) ? Standing::unknown : standing((x.entry(i) - RootSum(t)).sign());
 }
@@ -65,6 +61,7 @@ Standing ExactCases::group_entry(Side side, qkcts_stage stage, std::int64_t row,
 // Elsewhere the product is a non-trivial sum of cosines and sines of algebraic numbers, and transcendental.
 std::optional<RootSum> ExactCases::product(const RowPlace& place, std::int64_t key) {
   if (!values_.given.scores.empty()) return RootSum(Rational(values_.given.scores[static_cast<std::size_t>(key)]));
+  if (!values_.given.products.empty()) return RootSum(Rational(values_.given.products[static_cast<std::size_t>(key)]));
   const qkcts_shape& shape = values_.shape;
   const std::int64_t q_row = (place.b * shape.q_heads + place.h) * shape.q_len + place.qq;
   const std::int64_t k_row = values_.k_row(place.b, place.h, key);

@@ -35,6 +35,11 @@ class ExactCases {
   // q after its last stage times everything that multiplies the scores of the row.
   Standing scaled_q(const RowPlace& place, std::int64_t lane, const Rational& t);
 
+  // <q^, k^> at the point `product`.
+  Standing dot_product(const RowPlace& place, std::int64_t key, const Rational& t) {
+    return standing(product(place, key), t);
+  }
+
   // Stages scores, capped and masked at a key with a finite bias.
   Standing score(qkcts_stage stage, const RowPlace& place, std::int64_t key, const Rational& t);
 

@@ -125,8 +125,10 @@ ExactVector Construction::projected(const Projection& projection) const {
   const std::int64_t token = side_.token_of(row_);
   ExactVector x;
   x.parts = {{RootSum(Rational(1)), {}}};
-  for (const double entry : source.row(token)) x.parts[0].numbers.emplace_back(entry);
-  if (source.norm.applied != 0) normalise(x, source, token, which_ == Side::query ? "q_x" : "k_x");
+  const bool given = !source.given.normed.empty();
+  for (const double entry : given ? source.row_in(source.given.normed, token) : source.row(token))
+    x.parts[0].numbers.emplace_back(entry);
+  if (source.norm.applied != 0 && !given) normalise(x, source, token, which_ == Side::query ? "q_x" : "k_x");
   const std::int64_t group = side_.group_of(row_);
   const auto first = static_cast<std::size_t>(side_.first_head(group)) * width_;
   const auto count = static_cast<std::size_t>(side_.heads_in_group()) * width_;
@@ -308,6 +310,13 @@ RootSum dot(const ExactVector& x, const ExactVector& y) {
   for (const Part& p : x.parts)
     for (const Part& q : y.parts) sum = sum + p.factor * q.factor * dot(p.numbers, q.numbers);
   return sum;
+}
+
+Upto upto_stage(const SideValues& side, Side which, qkcts_stage stage) {
+  const bool norm_first = side.rope_order == QKCTS_NORM_THEN_ROPE;
+  if (stage == norm_stage(which)) return norm_first ? Upto::norm : Upto::last;
+  if (stage == rope_stage(which)) return norm_first ? Upto::last : Upto::rotation_before_norm;
+  return Upto::projection;
 }
 
 ExactVector exact_vector(const CaseValues& values, Side side, std::int64_t row, Upto upto) {

@@ -43,6 +43,8 @@ struct ExactVector {
 RootSum dot(const ExactVector& x, const ExactVector& y);
 
 enum class Upto : std::uint8_t { projection, rotation_before_norm, norm, last };
+// How far a vector has come after a stage of its side.
+Upto upto_stage(const SideValues& side, Side which, qkcts_stage stage);
 
 // 1/d(t, eps). Throws InputError, beginning with `what`, if d is exactly 0 (0/0: a vector without spread under eps =
 // 0).

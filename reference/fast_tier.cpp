@@ -16,71 +16,34 @@ namespace {
 
 using Open = std::vector<ElementPlace>;
 
-bool covers(const qkcts_norm_range& range) {
-  return range.clip_before == 0 && range.clip_after == 0 && (range.multiplier == 0 || range.multiplier == 1);
-}
-
 bool covers(const CaseValues& values) {
   const qkcts_contract& terms = values.terms;
-  const bool clauses = covers(terms.q_range) && covers(terms.k_range) && covers(terms.v_range) && !values.frequencies &&
-                       terms.logits.scale_exp_cap == 0 && terms.logits.alibi == QKCTS_ALIBI_NONE &&
+  const bool clauses = terms.logits.scale_exp_cap == 0 && terms.logits.alibi == QKCTS_ALIBI_NONE &&
                        terms.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE &&
                        terms.softmax.sink == QKCTS_SINK_NONE && terms.softmax.base == QKCTS_BASE_E &&
-                       terms.softmax.lse_base == QKCTS_BASE_E && terms.softmax.hidden_values == QKCTS_HIDDEN_FINITE &&
-                       !has_rounding_points(terms.rounding);
+                       terms.softmax.lse_base == QKCTS_BASE_E && !has_rounding_points(terms.rounding);
   if (!clauses) return false;
   std::vector<double> scalars = {terms.score.scale_value, terms.score.temperature, terms.score.softcap};
   if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR)
     for (std::int64_t h = 0; h < values.shape.q_heads; ++h) scalars.push_back(values.learned_scale(h));
-  if (!is_moderate(scalars)) return false;
-  if (values.input.inputs.format != Format::binary64) return true;  // all their numbers are moderate
-  std::vector<const std::vector<double>*> tensors = {&values.cos, &values.sin};
-  const auto add = [&tensors](const SideValues& side) {
-    tensors.insert(tensors.end(), {&side.x, &side.gain, &side.bias});
-  };
-  for (const Side which : all_sides) {
-    add(values.side(which));
-    const Projection* projection = values.projection(which);
-    if (projection == nullptr) continue;
-    add(projection->source);
-    tensors.insert(tensors.end(), {&projection->weight, &projection->bias});
-  }
-  return std::all_of(tensors.begin(), tensors.end(), [](const auto* tensor) { return is_moderate(*tensor); });
+  return is_moderate(scalars);
 }
 
 class DoubleWordTier : public FastTier {
  public:
-  DoubleWordTier(const CaseValues& values, const std::vector<RowPlace>& rows, ReferenceResult& result,
-                 const Kernels& kernels)
+  DoubleWordTier(const CaseValues& values, RowPlaces& rows, const FastVectors& vectors, ReferenceResult& result)
       : values_(values),
         rows_(rows),
         result_(result),
-        recorder_(values, result, kernels),
-        q_(values, Side::query, kernels),
-        k_(values, Side::key, kernels),
-        v_(values.v.transforms() ? std::make_unique<FastOperands>(values, Side::value, kernels) : nullptr),
-        attention_(values, rows, q_, k_, v_.get(), kernels) {}
+        recorder_(values, result, vectors.kernels()),
+        v_(vectors.v()),
+        attention_(values, rows, vectors.q(), vectors.k(), v_, vectors.kernels()) {}
 
-  std::optional<Open> settle_group(Side which, std::int64_t group) override {
-    const SideValues& side = values_.side(which);
-    FastOperands& operands = which == Side::query ? q_ : which == Side::key ? k_ : *v_;
-    if (!operands.make(group, stages_)) return std::nullopt;
-    Open open;
-    record_group(proj_stage(which), side, group, stages_.projected, open);
-    record_group(norm_stage(which), side, group, stages_.normed, open);
-    record_group(rope_stage(which), side, group, stages_.roped, open);
-    return open;
-  }
+  void begin_block() override { attention_.begin_block(); }
 
   bool fixes_hidden_keys(std::size_t row) const override { return !rows_[row].visible.empty() && !values_.has_bias(); }
 
   std::optional<Open> settle_row(std::size_t row) override {
-    if (!is_complete_) {
-      q_.complete();
-      k_.complete();
-      if (v_) v_->complete();
-      is_complete_ = true;
-    }
     const RowPlace& place = rows_[row];
     const auto r = static_cast<std::int64_t>(row);
     const auto keys = static_cast<std::size_t>(values_.shape.k_len);
@@ -118,24 +81,6 @@ class DoubleWordTier : public FastTier {
   }
 
  private:
-  void record_group(qkcts_stage stage, const SideValues& side, std::int64_t group, const WordArray& words, Open& open) {
-    if (stage == QKCTS_STAGE_COUNT || !values_.exists(stage)) return;
-    const auto width = static_cast<std::size_t>(side.head_dim);
-    for (std::int64_t member = 0; member < side.heads_in_group(); ++member) {
-      const std::size_t from = static_cast<std::size_t>(member) * width;
-      if (width % padding != 0) {  // whole vectors are read: the last of a head would reach beyond the array
-        head_.clear(width);
-        std::copy_n(words.h.begin() + static_cast<std::ptrdiff_t>(from), width, head_.h.begin());
-        std::copy_n(words.l.begin() + static_cast<std::ptrdiff_t>(from), width, head_.l.begin());
-        std::copy_n(words.error.begin() + static_cast<std::ptrdiff_t>(from), width, head_.error.begin());
-        recorder_.record(stage, side.row_of(group, member), 0, head_.words(), head_.error.data(), width, open);
-      } else {
-        recorder_.record(stage, side.row_of(group, member), 0, words.words(from), words.error.data() + from, width,
-                         open);
-      }
-    }
-  }
-
   // -inf hides a key; the rest of the row is computed as if 0 stood there.
   void set_biases(const RowPlace& place) {
     biases_.assign(padded(static_cast<std::size_t>(values_.shape.k_len)) + padding, 0.0);
@@ -242,15 +187,12 @@ class DoubleWordTier : public FastTier {
   }
 
   const CaseValues& values_;
-  const std::vector<RowPlace>& rows_;
+  RowPlaces& rows_;
   ReferenceResult& result_;
   RowRecorder recorder_;
-  FastOperands q_, k_;
-  std::unique_ptr<FastOperands> v_;  // null: v is an input
+  const FastOperands* v_;  // null: v is an input
   FastAttention attention_;
-  bool is_complete_ = false;
-  GroupWords stages_;
-  WordArray head_, scores_, capped_, seen_;
+  WordArray scores_, capped_, seen_;
   std::vector<double> biases_;
   std::vector<std::uint32_t> finite_;
   RowSoftmax softmax_;
@@ -258,10 +200,10 @@ class DoubleWordTier : public FastTier {
 
 }  // namespace
 
-std::unique_ptr<FastTier> FastTier::create(const CaseValues& values, const std::vector<RowPlace>& rows,
-                                           ReferenceResult& result, std::span<const Kernels> kernels) {
-  if (kernels.empty() || !covers(values)) return nullptr;
-  return std::make_unique<DoubleWordTier>(values, rows, result, kernels.front());
+std::unique_ptr<FastTier> FastTier::create(const CaseValues& values, RowPlaces& rows, const FastVectors& vectors,
+                                           ReferenceResult& result) {
+  if (!covers(values)) return nullptr;
+  return std::make_unique<DoubleWordTier>(values, rows, vectors, result);
 }
 
 }  // namespace qkcts

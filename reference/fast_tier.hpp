@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first tier: every stage in double words with a bound of its error per element. What the bound proves to round
-// alike everywhere is recorded, as the refinement loop would; the rest is left to it.
+// The first tier: rows of attention in double words with a bound of its error per element. What the bound proves to
+// round alike everywhere is recorded, as the refinement loop would; the rest is left to it.
 //
 // Stored bits do not depend on the tier: a proven rounding is the only one there is. Nor do the other values that are
 // recorded here (binary64 values of rows that are not stored, row statistics): they are RN64 of the exact value, and so
@@ -11,31 +11,34 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "reference/attention.hpp"
 #include "reference/case_values.hpp"
-#include "reference/double_word_kernels.hpp"
+#include "reference/fast_tier_vectors.hpp"
 #include "reference/recorder.hpp"
+#include "reference/row_places.hpp"
 
 namespace qkcts {
 
 class FastTier {
  public:
-  // With the first of `kernels`. Nothing if there is none, or if the contract has a clause, or the inputs a magnitude,
-  // that this tier does not cover. `rows` are all_rows() of the case; what is passed must outlive the object.
-  static std::unique_ptr<FastTier> create(const CaseValues& values, const std::vector<RowPlace>& rows,
-                                          ReferenceResult& result, std::span<const Kernels> kernels);
+  // Nothing if the contract has a clause of what comes after q, k and v, or the inputs a magnitude, that this tier does
+  // not cover. `vectors` may be those of another contract that means the same by them; what is passed must outlive the
+  // object.
+  static std::unique_ptr<FastTier> create(const CaseValues& values, RowPlaces& rows, const FastVectors& vectors,
+                                          ReferenceResult& result);
   virtual ~FastTier() = default;
+
+  // Once `rows` hold others, and the vectors that they use have been made.
+  virtual void begin_block() = 0;
 
   // settle_row() records what the contract fixes at hidden keys, too; otherwise that is left to the caller, before.
   virtual bool fixes_hidden_keys(std::size_t row) const = 0;
 
-  // Records the stages of a group, or of a row of attention; gives the elements that are still open, in the order of
-  // the stages, or nothing where it declines and records nothing. The row statistics are open as one element of
+  // Records the stages of a row of attention that is held; gives the elements that are still open, in the order of the
+  // stages, or nothing where it declines and records nothing. The row statistics are open as one element of
   // `statistics_stage`, last of all.
-  virtual std::optional<std::vector<ElementPlace>> settle_group(Side side, std::int64_t group) = 0;
   virtual std::optional<std::vector<ElementPlace>> settle_row(std::size_t row) = 0;
 };
 

@@ -55,8 +55,8 @@ Factor score_factor(const CaseValues& values, std::int64_t h) {
 
 }  // namespace
 
-FastAttention::FastAttention(const CaseValues& values, const std::vector<RowPlace>& rows, const FastOperands& q,
-                             const FastOperands& k, const FastOperands* v, const Kernels& kernels)
+FastAttention::FastAttention(const CaseValues& values, RowPlaces& rows, const FastOperands& q, const FastOperands& k,
+                             const FastOperands* v, const Kernels& kernels)
     : values_(values),
       rows_(rows),
       q_(q),
@@ -81,6 +81,7 @@ void FastAttention::use_keys(std::int64_t b, std::int64_t kv_head) {
   const std::int64_t wanted = b * values_.shape.kv_heads + kv_head;
   if (wanted == keys_of_) return;
   keys_of_ = wanted;
+  keys_have_low_ = k_.has_low();
   const auto width = static_cast<std::size_t>(values_.shape.head_dim);
   panels_.resize(padded(keys_) / padding);
   key_scales_.clear(keys_);
@@ -88,14 +89,14 @@ void FastAttention::use_keys(std::int64_t b, std::int64_t kv_head) {
   key_deltas_.assign(padded(keys_), 0.0);
   for (Panel& panel : panels_) {
     panel.high.assign(width * padding, 0.0);
-    panel.low.assign(k_.has_low() ? width * padding : 0, 0.0);
+    panel.low.assign(keys_have_low_ ? width * padding : 0, 0.0);
   }
   for (std::size_t key = 0; key < keys_; ++key) {
     const std::int64_t row = wanted * values_.shape.k_len + static_cast<std::int64_t>(key);
     const FastOperands::Row& kept = k_.row(row);
     Panel& panel = panels_[key / padding];
     for (std::size_t d = 0; d < width; ++d) panel.high[d * padding + key % padding] = k_.high(row)[d];
-    for (std::size_t d = 0; d < width && k_.has_low(); ++d) panel.low[d * padding + key % padding] = k_.low(row)[d];
+    for (std::size_t d = 0; d < width && keys_have_low_; ++d) panel.low[d * padding + key % padding] = k_.low(row)[d];
     key_scales_.h[key] = kept.scale.h;
     key_scales_.l[key] = kept.scale.l;
     key_scales_.error[key] = kept.scale_error;
@@ -106,10 +107,7 @@ void FastAttention::use_keys(std::int64_t b, std::int64_t kv_head) {
 }
 
 void FastAttention::use_values(std::int64_t b, std::int64_t kv_head) {
-  std::vector<bool> is_seen(keys_, false);
-  for (const RowPlace& place : rows_)
-    if (place.b == b && values_.kv_head(place.h) == kv_head)
-      for (const std::uint32_t key : place.visible) is_seen[key] = true;
+  const std::vector<bool>& is_seen = rows_.seen(b, kv_head);
   const auto v_width = static_cast<std::size_t>(values_.shape.v_head_dim);
   v_.assign(keys_ * columns_, 0.0);
   v_low_.assign(normed_v_ == nullptr ? 0 : v_.size(), 0.0);
@@ -134,28 +132,31 @@ void FastAttention::use_values(std::int64_t b, std::int64_t kv_head) {
 
 // The dot products of a block of rows of one head, panel by panel, so that a panel stays in the cache.
 void FastAttention::use_block(std::size_t row) {
-  if (row >= block_begin_ && row < block_end_) return;
+  const std::size_t at = rows_.index(row);
+  if (at >= block_begin_ && at < block_end_) return;
   const RowPlace& first = rows_[row];
   use_keys(first.b, values_.kv_head(first.h));
-  block_begin_ = row;
-  block_end_ = row + 1;
-  while (block_end_ < rows_.size() && block_end_ - block_begin_ < rows_per_block && rows_[block_end_].h == first.h &&
-         rows_[block_end_].b == first.b)
+  const std::vector<std::uint32_t>& held = rows_.held();
+  const auto is_neighbour = [&](const RowPlace& place) { return place.h == first.h && place.b == first.b; };
+  block_begin_ = at;
+  block_end_ = at + 1;
+  while (block_end_ < held.size() && block_end_ - block_begin_ < rows_per_block &&
+         is_neighbour(rows_[held[block_end_]]))
     ++block_end_;
   const auto width = static_cast<std::size_t>(values_.shape.head_dim);
   for (std::size_t i = 0; i < block_end_ - block_begin_; ++i) {
     dots_[i].h.resize(padded(keys_));
     dots_[i].l.resize(padded(keys_));
     anchors_[i].resize(padded(keys_));
-    const double norm = q_.row(static_cast<std::int64_t>(block_begin_ + i)).norm;
+    const double norm = q_.row(static_cast<std::int64_t>(held[block_begin_ + i])).norm;
     kernels_.anchors(key_norms_.data(), padded(keys_), norm, anchors_[i].data());
   }
   for (std::size_t p = 0; p < panels_.size(); ++p) {
     for (std::size_t i = 0; i < block_end_ - block_begin_; ++i) {
-      const auto q_row = static_cast<std::int64_t>(block_begin_ + i);
+      const auto q_row = static_cast<std::int64_t>(held[block_begin_ + i]);
       const DotOperands operands{
-          q_.high(q_row),         q_.has_low() ? q_.low(q_row) : nullptr,         width,  nullptr,
-          panels_[p].high.data(), k_.has_low() ? panels_[p].low.data() : nullptr, padding};
+          q_.high(q_row),         q_.has_low() ? q_.low(q_row) : nullptr,           width,  nullptr,
+          panels_[p].high.data(), keys_have_low_ ? panels_[p].low.data() : nullptr, padding};
       kernels_.dot(operands, padding, anchors_[i].data() + p * padding, dots_[i].words(p * padding));
     }
   }
@@ -168,8 +169,8 @@ void FastAttention::set_scores(std::size_t row, WordArray& scores) {
   const std::size_t head = tau_.size() == 1 ? 0 : static_cast<std::size_t>(rows_[row].h);
   const Double factor = dw::multiply(of(tau_[head]), of(q.scale));
   const bool is_exact =
-      q_.is_plain() && k_.is_plain() && !q_.has_low() && !k_.has_low() && tau_[head].l == 0 && tau_error_[head] == 0;
-  const int low_words = (q_.has_low() ? 1 : 0) + (k_.has_low() ? 1 : 0);
+      q_.is_plain() && k_.is_plain() && !q_.has_low() && !keys_have_low_ && tau_[head].l == 0 && tau_error_[head] == 0;
+  const int low_words = (q_.has_low() ? 1 : 0) + (keys_have_low_ ? 1 : 0);
   const ScoreTerms terms{of(factor),
                          (tau_error_[head] + q.scale_error + dw::multiply_bound * u2) * more,
                          q.norm,
@@ -179,7 +180,7 @@ void FastAttention::set_scores(std::size_t row, WordArray& scores) {
                          is_exact ? q_.grid() * k_.grid() : 0};
   const NormedKeys keys{key_scales_.h.data(), key_scales_.l.data(), key_scales_.error.data(), key_norms_.data(),
                         key_deltas_.data()};
-  const std::size_t at = row - block_begin_;
+  const std::size_t at = rows_.index(row) - block_begin_;
   kernels_.scores(dots_[at].words(), anchors_[at].data(), padded(keys_), terms, keys, scores.words(),
                   scores.error.data());
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/fast_tier_operand.hpp"
+#include "reference/row_places.hpp"
 
 namespace qkcts {
 
@@ -23,10 +24,13 @@ struct RowSoftmax {
 class FastAttention {
  public:
   // `v` null: v is an input.
-  FastAttention(const CaseValues& values, const std::vector<RowPlace>& rows, const FastOperands& q,
-                const FastOperands& k, const FastOperands* v, const Kernels& kernels);
+  FastAttention(const CaseValues& values, RowPlaces& rows, const FastOperands& q, const FastOperands& k,
+                const FastOperands* v, const Kernels& kernels);
 
-  // Of all keys, and a padding beyond them. Rows are best asked for in order.
+  // After `rows` hold others, and their vectors have been made.
+  void begin_block() { block_begin_ = block_end_ = 0; }
+
+  // Of all keys, and a padding beyond them, of a row that is held. Rows are best asked for in order.
   void set_scores(std::size_t row, WordArray& scores);
   // `biases` has one finite entry per key; it stands where the contract says.
   void set_capped(const WordArray& scores, const std::vector<double>& biases, WordArray& capped) const;
@@ -42,7 +46,7 @@ class FastAttention {
   void use_block(std::size_t row);
 
   const CaseValues& values_;
-  const std::vector<RowPlace>& rows_;
+  RowPlaces& rows_;
   const FastOperands &q_, &k_;
   const FastOperands* normed_v_;
   const Kernels& kernels_;
@@ -53,12 +57,13 @@ class FastAttention {
 
   std::int64_t keys_of_ = -1;  // b * Hkv + kv_head
   std::vector<Panel> panels_;
+  bool keys_have_low_ = false;
   WordArray key_scales_;  // with their relative errors
   std::vector<double> key_norms_, key_deltas_;
   std::vector<double> v_, v_low_, v_largest_;  // [Lk, columns_], over the keys that some row sees; v_low_ empty: 0
   double v_error_ = 0;                         // of every entry of v_
 
-  std::size_t block_begin_ = 0, block_end_ = 0;  // rows of the current block
+  std::size_t block_begin_ = 0, block_end_ = 0;  // of the rows held: whose dot products are at hand
   std::vector<WordArray> dots_;
   std::vector<std::vector<double>> anchors_;
 

@@ -41,17 +41,20 @@ class Comparison {
  public:
   explicit Comparison(const Case& c)
       : values_(c),
-        rows_(all_rows(c)),
-        exact_(values_, rows_),
+        rows_(c),
+        vectors_(values_),
+        exact_(values_, rows_, vectors_),
         q_(values_, Side::query, all_kernels()[0]),
         k_(values_, Side::key, all_kernels()[0]),
         v_(values_.v.transforms() ? std::make_unique<FastOperands>(values_, Side::value, all_kernels()[0]) : nullptr),
-        attention_(values_, rows_, q_, k_, v_.get(), all_kernels()[0]) {}
+        attention_(values_, rows_, q_, k_, v_.get(), all_kernels()[0]) {
+    rows_.hold(all_attention_rows(c.shape));
+  }
 
   void add_to(Ratios& ratios) {
     for (const Side side : all_sides)
       if (side != Side::value || v_) add_groups(side, ratios);
-    for (std::size_t row = 0; row < rows_.size(); ++row) add_row(row, ratios);
+    for (std::size_t row = 0; row < rows_.count(); ++row) add_row(row, ratios);
   }
 
  private:
@@ -105,7 +108,8 @@ class Comparison {
   }
 
   CaseValues values_;
-  std::vector<RowPlace> rows_;
+  RowPlaces rows_;
+  LevelVectors<level_digits[1]> vectors_;
   Exact exact_;
   FastOperands q_, k_;
   std::unique_ptr<FastOperands> v_;

@@ -55,7 +55,6 @@ FastOperands::FastOperands(const CaseValues& values, const SideValues& source, c
   high_.assign(static_cast<std::size_t>(rows * width_) + padding, 0.0);
   low_.assign(high_.size(), 0.0);
   rows_.resize(static_cast<std::size_t>(rows));
-  made_.assign(static_cast<std::size_t>(side_.group_count()), false);
   is_plain_ = side_.norm.applied == 0 && side_.rope_order == QKCTS_ROPE_NONE;
   if (is_plain_) grid_ = grid_of(side_.x);
   const qkcts_norm& norm = side_.norm;
@@ -207,7 +206,6 @@ bool FastOperands::normalise(std::int64_t group, WordArray& x, Row& common, Word
 }
 
 void FastOperands::keep(std::int64_t group, const WordArray& x, const Row& common, bool is_known) {
-  made_[static_cast<std::size_t>(group)] = true;
   const auto width = static_cast<std::size_t>(width_);
   head_.reserve(width);
   for (std::int64_t member = 0; member < side_.heads_in_group(); ++member) {
@@ -264,11 +262,6 @@ bool FastOperands::make(std::int64_t group, GroupWords& stages) {
     keep(group, x, common, is_known);
   }
   return is_known;
-}
-
-void FastOperands::complete() {
-  for (std::size_t group = 0; group < made_.size(); ++group)
-    if (!made_[group]) make(static_cast<std::int64_t>(group), unused_);
 }
 
 }  // namespace qkcts

@@ -3,6 +3,7 @@
 // need.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -58,17 +59,15 @@ class FastOperands {
 
   // Makes and keeps the vectors of a group. False where it declines: their rows then have infinite errors.
   bool make(std::int64_t group, GroupWords& stages);
-  // Makes what has not been made.
-  void complete();
 
   const double* high(std::int64_t row) const { return high_.data() + static_cast<std::size_t>(row * width_); }
   const double* low(std::int64_t row) const { return low_.data() + static_cast<std::size_t>(row * width_); }
   bool has_low() const { return has_low_; }  // some low word of some vector is not 0
   struct Row {                               // of v, the scale is 1
     Word scale{1, 0};
-    double scale_error = 0;  // relative
-    double norm = 0;         // >= 2-norm of the vector
-    double delta = 0;        // >= 2-norm of its error; infinite: nothing is known
+    double scale_error = 0;   // relative
+    double norm = 1;          // >= 2-norm of the vector
+    double delta = HUGE_VAL;  // >= 2-norm of its error; infinite: nothing is known, or nothing has been made yet
   };
   const Row& row(std::int64_t index) const { return rows_[static_cast<std::size_t>(index)]; }
 
@@ -95,13 +94,11 @@ class FastOperands {
   std::int64_t width_;
   std::vector<double> high_, low_;
   std::vector<Row> rows_;
-  std::vector<bool> made_;                                 // per group
   std::vector<double> factor_high_, factor_low_, offset_;  // of all heads, [H * D]; empty: none
   bool has_low_ = false, is_plain_ = false;
   double grid_ = 0;
   std::vector<double> pair_[6], cos_, sin_;  // scratch of rotate_group
   std::vector<double> group_factor_[2], group_offset_;
-  GroupWords unused_;
   WordArray x_, head_;  // scratch of make and keep
 };
 

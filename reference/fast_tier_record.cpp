@@ -18,7 +18,7 @@ RowRecorder::Place RowRecorder::place(qkcts_stage stage, std::int64_t row) const
   const std::size_t length = lengths_[stage];
   const std::vector<std::uint32_t>& stored = result_.stages[stage].rows;
   const auto found = std::lower_bound(stored.begin(), stored.end(), static_cast<std::uint32_t>(row));
-  Place place{static_cast<std::size_t>(row) * length, -1};
+  Place place{result_.exact.place(stage, static_cast<std::size_t>(row)) * length, -1};
   if (found != stored.end() && *found == static_cast<std::uint32_t>(row))
     place.stored = (found - stored.begin()) * static_cast<std::ptrdiff_t>(length);
   return place;

@@ -16,7 +16,7 @@ namespace qkcts {
 
 class RowRecorder {
  public:
-  // `result` has been sized by a Recorder.
+  // `result` is what a Recorder records into: the same rows are held.
   RowRecorder(const CaseValues& values, ReferenceResult& result, const Kernels& kernels);
 
   // Records entries 0 ... n - 1 of a row at the columns from `first` on; what is not decided goes to `open`.

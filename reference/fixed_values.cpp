@@ -39,7 +39,7 @@ void FixedValues::settle_rational(const ElementPlace& place, const Rational& val
   Enclosure<level_digits.back()> x = enclosure_of<level_digits.back()>(value);
   if (const std::optional<DeclaredPoint> point = row_point(values_, place.stage)) {
     PointDecision decision(
-        values_, *point, 1, [&place](std::size_t) { return place; },
+        values_, *point, 1, [&](std::size_t) { return place_text(values_, place); },
         [](std::size_t, const Rational&) { return Standing::unknown; });
     if (!decision.apply(std::span(&x, 1), PointDecision::Ask::enclosure_only))
       decision.refuse(precision_bits<level_digits.back()>());

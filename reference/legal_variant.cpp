@@ -36,39 +36,41 @@ class LegalPipeline {
 
   StageValues run() {
     const qkcts_shape& s = case_.shape;
-    q_ = LegalOperand<T>(case_, machine_,
-                         {Input::q,
-                          Input::q_gain,
-                          Input::q_bias,
-                          Input::q_position_ids,
-                          QKCTS_STAGE_Q_PROJ,
-                          QKCTS_STAGE_Q_NORM,
-                          QKCTS_STAGE_Q_ROPE,
-                          s.q_heads,
-                          s.q_len,
-                          s.head_dim,
-                          terms_.q_norm,
-                          terms_.q_range,
-                          terms_.rounding.q,
-                          {Input::q_x, Input::q_weight, Input::q_weight_bias, Input::q_x_gain, Input::q_x_bias,
-                           &terms_.projection.q_input, machine_.profile().u_q, machine_.profile().u_k}})
+    q_ = LegalOperand<T>(
+             case_, machine_,
+             {Input::q,
+              Input::q_gain,
+              Input::q_bias,
+              Input::q_position_ids,
+              QKCTS_STAGE_Q_PROJ,
+              QKCTS_STAGE_Q_NORM,
+              QKCTS_STAGE_Q_ROPE,
+              s.q_heads,
+              s.q_len,
+              s.head_dim,
+              terms_.q_norm,
+              terms_.q_range,
+              terms_.rounding.q,
+              {Input::q_x, Input::q_weight, Input::q_weight_bias, Input::q_x_gain, Input::q_x_bias,
+               &terms_.projection.q_input, &terms_.rounding.q_input, machine_.profile().u_q, machine_.profile().u_k}})
              .run(out_);
-    k_ = LegalOperand<T>(case_, machine_,
-                         {Input::k,
-                          Input::k_gain,
-                          Input::k_bias,
-                          Input::k_position_ids,
-                          QKCTS_STAGE_K_PROJ,
-                          QKCTS_STAGE_K_NORM,
-                          QKCTS_STAGE_K_ROPE,
-                          s.kv_heads,
-                          s.k_len,
-                          s.head_dim,
-                          terms_.k_norm,
-                          terms_.k_range,
-                          terms_.rounding.k,
-                          {Input::k_x, Input::k_weight, Input::k_weight_bias, Input::k_x_gain, Input::k_x_bias,
-                           &terms_.projection.k_input, machine_.profile().u_q, machine_.profile().u_k}})
+    k_ = LegalOperand<T>(
+             case_, machine_,
+             {Input::k,
+              Input::k_gain,
+              Input::k_bias,
+              Input::k_position_ids,
+              QKCTS_STAGE_K_PROJ,
+              QKCTS_STAGE_K_NORM,
+              QKCTS_STAGE_K_ROPE,
+              s.kv_heads,
+              s.k_len,
+              s.head_dim,
+              terms_.k_norm,
+              terms_.k_range,
+              terms_.rounding.k,
+              {Input::k_x, Input::k_weight, Input::k_weight_bias, Input::k_x_gain, Input::k_x_bias,
+               &terms_.projection.k_input, &terms_.rounding.k_input, machine_.profile().u_q, machine_.profile().u_k}})
              .run(out_);
     v_ = LegalOperand<T>(case_, machine_,
                          {Input::v,
@@ -185,7 +187,7 @@ class LegalPipeline {
       }
       observe(QKCTS_STAGE_LSE, std::isnan(value) ? value : -std::numeric_limits<T>::infinity());
       for (std::int64_t d = 0; d < s.v_head_dim; ++d) {
-        observe(QKCTS_STAGE_OUTPUT, value);
+        observe(QKCTS_STAGE_OUTPUT, beside_hidden_values(value, visible, b, kv, d));
       }
       return;
     }
@@ -205,10 +207,27 @@ class LegalPipeline {
     }
     observe(QKCTS_STAGE_LSE, empty ? -std::numeric_limits<T>::infinity() : softmax.returned_lse());
     const bool scaled = terms_.softmax.sink == QKCTS_SINK_POST_SCALE && !empty;
-    for (const T value : softmax.output()) {
+    for (std::int64_t d = 0; d < s.v_head_dim; ++d) {
+      const T value = beside_hidden_values(softmax.output()[static_cast<std::size_t>(d)], visible, b, kv, d);
       const T whole = scaled ? scaled_by_sink(value, sink, softmax.lse()) : value;
       observe(QKCTS_STAGE_OUTPUT, at_point(whole, terms_.rounding.output));
     }
+  }
+
+  // QK-HIDDEN `propagated`: 0 times the values of the keys that are not among `visible`.
+  T beside_hidden_values(T value, const std::vector<std::int64_t>& visible, std::int64_t b, std::int64_t kv,
+                         std::int64_t d) const {
+    const qkcts_shape& s = case_.shape;
+    if (terms_.softmax.hidden_values != QKCTS_HIDDEN_PROPAGATED) {
+      return value;
+    }
+    for (std::int64_t key = 0; key < s.k_len; ++key) {
+      if (!std::binary_search(visible.begin(), visible.end(), key)) {
+        const auto at = static_cast<std::size_t>(((b * s.kv_heads + kv) * s.k_len + key) * s.v_head_dim + d);
+        value = machine_.add(value, machine_.mul(T(0), v_[at]));
+      }
+    }
+    return value;
   }
 
   T at_point(T value, std::uint32_t point) const { return machine_.point(value, point, terms_.rounding.saturate != 0); }
@@ -272,14 +291,14 @@ std::string LegalVariant::text() const {
       "sum={} variance={} root={} association={} scale={} base={} softmax={} order={} normalise={} quotient={} "
       "row_sum={} factor={} frequency={} temperature={} biases={} sink={} functions={} block={} lazy={} "
       "scaled_positions={} converts_by_quotient={} store={} target={} matrix={},{} feed={} fold={} weight_bias={} "
-      "logarithm_first={} cut={}",
+      "logarithm_first={} afresh={} cut={}",
       static_cast<int>(sum), static_cast<int>(variance), static_cast<int>(root), static_cast<int>(association),
       static_cast<int>(scale), static_cast<int>(base), static_cast<int>(softmax), static_cast<int>(order),
       static_cast<int>(normalise), static_cast<int>(quotient), static_cast<int>(row_sum), static_cast<int>(factor),
       static_cast<int>(frequency), static_cast<int>(temperature), static_cast<int>(biases), static_cast<int>(sink),
       static_cast<int>(functions), block, lazy, scaled_positions, converts_by_quotient, store_weights, target,
       matrix_products, matrix_fraction, static_cast<int>(feed), static_cast<int>(fold), static_cast<int>(weight_bias),
-      logarithm_first, cut_at_points);
+      logarithm_first, afresh, cut_at_points);
 }
 
 }  // namespace qkcts

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "reference/legal_variant_machine.hpp"
@@ -41,6 +42,11 @@ class LegalRow {
 
   void run() {
     const LegalVariant& variant = m_.variant();
+    afresh_ = variant.afresh && (variant.softmax == Softmax::online || variant.softmax == Softmax::split_renormalised);
+    if (afresh_ && variant.functions == LegalVariant::Functions::towards) {
+      directions_.assign(directions_.size(), -1);  // the row sum low, the weights that are formed later high
+    }
+    entered_.resize(s_.size());
     sink_apart_ = softmax_.sink == QKCTS_SINK_COLUMN && s_.size() > 1 && variant.sink == LegalVariant::Sink::apart &&
                   variant.softmax != Softmax::split_lse;
     std::vector<std::size_t> order(s_.size() - (sink_apart_ ? 1 : 0));
@@ -120,7 +126,24 @@ class LegalRow {
   }
 
   // What enters the row sum.
-  T summed(T weight) const { return m_.variant().row_sum == LegalVariant::RowSum::stored ? stored(weight) : weight; }
+  T summed(T weight) const {
+    return m_.variant().row_sum == LegalVariant::RowSum::stored && !afresh_ ? stored(weight) : weight;
+  }
+
+  // The weight of a key as it enters the row sum.
+  T entering(std::size_t key, T shift) {
+    const T w = weight(s_[key], shift, directions_[key]);
+    entered_[key] = {shift, w};
+    return w;
+  }
+
+  // And once more, when the final shift is known: the same number where that was the shift before.
+  T formed_afresh(std::size_t key, T shift) const {
+    const auto& [before, w] = entered_[key];
+    return before == shift ? w : weight(s_[key], shift, -directions_[key]);
+  }
+
+  T rescaling(T from, T to, int direction) const { return afresh_ && from == to ? T(1) : weight(from, to, direction); }
 
   std::vector<T> product(const std::vector<std::size_t>& keys, const std::vector<T>& weights) const {
     std::vector<T> values(length_);
@@ -134,7 +157,7 @@ class LegalRow {
     return values;
   }
 
-  LegalPart<T> offline(const std::vector<std::size_t>& keys) const {
+  LegalPart<T> offline(const std::vector<std::size_t>& keys) {
     LegalPart<T> part;
     part.shift = s_[keys[0]];
     for (const std::size_t key : keys) {
@@ -144,7 +167,7 @@ class LegalRow {
     const bool first = m_.variant().normalise == LegalVariant::Normalise::first && whole(keys);
     std::vector<T> weights, sums;
     for (const std::size_t key : keys) {
-      const T w = weight(s_[key], part.shift, directions_[key]);
+      const T w = entering(key, part.shift);
       sums.push_back(first ? w : summed(w));
       weights.push_back(w);
     }
@@ -163,7 +186,7 @@ class LegalRow {
     return m_.variant().softmax == Softmax::offline && keys.size() + (sink_apart_ ? 1 : 0) == s_.size();
   }
 
-  LegalPart<T> online(const std::vector<std::size_t>& keys, std::size_t block) const {
+  LegalPart<T> online(const std::vector<std::size_t>& keys, std::size_t block) {
     LegalPart<T> part;
     part.values.assign(length_, T(0));
     // The slack of the profile is a natural logarithm; scores are in base 2 in one of two cases.
@@ -181,7 +204,7 @@ class LegalRow {
       std::vector<T> weights, sums;
       std::vector<std::size_t> here;
       for (std::size_t i = first; i < last; ++i) {
-        const T w = weight(s_[keys[i]], maximum, directions_[keys[i]]);
+        const T w = entering(keys[i], maximum);
         sums.push_back(summed(w));
         weights.push_back(stored(w));
         here.push_back(keys[i]);
@@ -192,7 +215,7 @@ class LegalRow {
         part = {maximum, sum, values};
         continue;
       }
-      const T alpha = weight(part.shift, maximum, directions_[keys[first - 1]]);
+      const T alpha = rescaling(part.shift, maximum, directions_[keys[first - 1]]);
       part.shift = maximum;
       part.sum = m_.add(m_.mul(part.sum, alpha), sum);
       for (std::size_t d = 0; d < length_; ++d) {
@@ -208,7 +231,7 @@ class LegalRow {
       whole.shift = std::max(whole.shift, part.shift);
     }
     for (const LegalPart<T>& part : parts) {
-      const T scale = weight(part.shift, whole.shift, 1);
+      const T scale = rescaling(part.shift, whole.shift, afresh_ ? -1 : 1);
       whole.sum = m_.add(whole.sum, m_.mul(part.sum, scale));
       for (std::size_t d = 0; d < length_; ++d) {
         whole.values[d] = m_.add(whole.values[d], m_.mul(part.values[d], scale));
@@ -268,11 +291,29 @@ class LegalRow {
     output_ = product(keys, weights);
   }
 
+  void finish_afresh(const LegalPart<T>& part) {
+    const bool first = m_.variant().normalise == LegalVariant::Normalise::first;
+    std::vector<std::size_t> keys(s_.size() - (softmax_.sink == QKCTS_SINK_COLUMN ? 1 : 0));
+    std::vector<T> weights;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      keys[i] = m_.variant().order == LegalVariant::Order::ascending ? i : keys.size() - 1 - i;
+      const T w = formed_afresh(keys[i], part.shift);
+      weights.push_back(stored(first ? m_.quotient(w, part.sum) : w));
+    }
+    output_ = product(keys, weights);
+    for (std::size_t d = 0; d < length_ && !first; ++d) {
+      output_[d] = m_.quotient(output_[d], part.sum);
+    }
+  }
+
   void finish(LegalPart<T> part) {
     if (m_.variant().softmax != Softmax::offline) {
       part.sum = closed(part.sum, part.shift);
     }
-    for (std::size_t d = 0; d < length_; ++d) {
+    if (afresh_) {
+      finish_afresh(part);
+    }
+    for (std::size_t d = 0; d < length_ && !afresh_; ++d) {
       const bool done =
           m_.variant().normalise == LegalVariant::Normalise::first && m_.variant().softmax == Softmax::offline;
       output_.push_back(done ? part.values[d] : m_.quotient(part.values[d], part.sum));
@@ -300,6 +341,8 @@ class LegalRow {
   T lse_ = T(0);
   std::optional<T> folded_lse_;  // in the other base, where it was formed there
   bool sink_apart_ = false;
+  bool afresh_ = false;
+  std::vector<std::pair<T, T>> entered_;  // of every key: the shift when it came in, and its weight then
 };
 
 }  // namespace qkcts

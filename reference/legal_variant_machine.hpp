@@ -233,6 +233,14 @@ bool LegalMachine<T>::storable(const T* x, std::size_t n) const {
 // after F fraction bits, added exactly and rounded toward zero (to nearest in binary16): docs/budgets.md, "Arithmetic".
 template <typename T>
 T LegalMachine<T>::matrix_block(T accumulator, const T* a, const T* b, std::size_t n) const {
+  // NaN and infinities pass as in any other unit.
+  const auto is_number = [](T x) { return std::isfinite(x); };
+  if (!is_number(accumulator) || !std::all_of(a, a + n, is_number) || !std::all_of(b, b + n, is_number)) {
+    for (std::size_t i = 0; i < n; ++i) {
+      accumulator += a[i] * b[i];
+    }
+    return accumulator;
+  }
   constexpr int lowest = -4000;
   const auto exponent = [](double x) { return x == 0 ? lowest : std::ilogb(x); };
   int top = exponent(static_cast<double>(accumulator));

@@ -15,6 +15,7 @@ class LegalProjection {
   struct Inputs {
     Input rows, weight, weight_bias, gain, bias;
     const qkcts_norm* norm;
+    const qkcts_input_rounding* points;
     double row_operand, weight_operand;  // what a matrix unit may drop of either
   };
 
@@ -22,7 +23,7 @@ class LegalProjection {
       : case_(c),
         m_(machine),
         inputs_(inputs),
-        norm_(machine, *inputs.norm, T(1)),
+        norm_(machine, *inputs.norm, T(1), unit_point(*inputs.points), c.contract.terms.rounding.saturate != 0),
         width_(static_cast<std::size_t>(c.inputs.at(inputs.rows).shape.back())),
         x_(read(inputs.rows)),
         weight_(read(inputs.weight)) {
@@ -66,10 +67,18 @@ class LegalProjection {
   using Fold = LegalVariant::Fold;
 
   bool normed() const { return inputs_.norm->applied != 0; }
-  // A bias of the norm stands between the factors and the matrix.
-  Fold fold() const { return normed() && biases_.empty() ? m_.variant().fold : Fold::none; }
+  // A bias of the norm stands between the factors and the matrix, and so does a rounding point.
+  Fold fold() const {
+    return normed() && biases_.empty() && inputs_.points->norm == 0 ? m_.variant().fold : Fold::none;
+  }
   bool folds_gain() const { return (fold() == Fold::gain || fold() == Fold::both) && !gains_.empty(); }
   bool root_last() const { return fold() == Fold::root || fold() == Fold::both; }
+
+  static qkcts_vector_rounding unit_point(const qkcts_input_rounding& points) {
+    qkcts_vector_rounding inner{};
+    inner.unit = points.unit;
+    return inner;
+  }
 
   std::vector<T> read(Input input) const {
     std::vector<T> values;
@@ -95,7 +104,11 @@ class LegalProjection {
   std::vector<T> normalised(const std::vector<T>& x, typename LegalNorm<T>::Shared& shared) const {
     const std::vector<T> gains = folds_gain() ? std::vector<T>{} : gains_;
     if (!root_last()) {
-      return norm_.apply(x, gains, biases_);
+      std::vector<T> entries = norm_.apply(x, gains, biases_);
+      for (T& y : entries) {
+        y = m_.point(y, inputs_.points->norm, case_.contract.terms.rounding.saturate != 0);
+      }
+      return entries;
     }
     shared = norm_.shared(x);
     std::vector<T> entries;

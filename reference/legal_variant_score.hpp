@@ -36,7 +36,7 @@ class LegalScore {
       const T here = query_temperature(position);
       if (variant_.temperature == LegalVariant::Temperature::with_scale) {
         scale = m_.mul(scale, here);
-      } else if (variant_.temperature == LegalVariant::Temperature::on_query) {
+      } else if (variant_.temperature == LegalVariant::Temperature::on_query && terms_.rounding.product == 0) {
         scale_all(left, here);
       } else {
         by_position = here;
@@ -55,7 +55,7 @@ class LegalScore {
       }
       return m_.product(left.data(), right.data(), n, m_.profile().u_q, m_.profile().u_k);
     }
-    const T s = product(left, right, scale);
+    const T s = terms_.rounding.product != 0 ? rounded_product(left, right, scale) : product(left, right, scale);
     return by_position == T(1) ? s : m_.mul(s, by_position);
   }
 
@@ -177,6 +177,17 @@ class LegalScore {
         break;
     }
     return m_.mul(m_.product(left.data(), right.data(), n, m_.profile().u_q, m_.profile().u_k), scale);
+  }
+
+  // The product at a point of its own; nothing of the scale stands before it.
+  T rounded_product(const std::vector<T>& left, const std::vector<T>& right, T scale) const {
+    const std::size_t n = left.size();
+    const T dot = m_.point(m_.product(left.data(), right.data(), n, m_.profile().u_q, m_.profile().u_k),
+                           terms_.rounding.product, terms_.rounding.saturate != 0);
+    const bool divides = variant_.scale == LegalVariant::Scale::divide &&
+                         terms_.score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM && temperature() == T(1) &&
+                         terms_.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_NONE;
+    return divides ? m_.quotient(dot, m_.sqrt(m_.constant(static_cast<double>(n)))) : m_.mul(dot, scale);
   }
 
   const Case& case_;

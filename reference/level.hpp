@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All stages of a case at one precision: rows of attention, from the vectors of q, k and v. These and the columns of v
-// are kept once made, so a level that is asked for a single row stays cheap.
+// Rows of attention at one precision, from the vectors of q, k and v. These and the columns of v are kept once made, so
+// a level that is asked for a single row stays cheap.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,15 @@
 #include "reference/integer_dot.hpp"
 #include "reference/level_vectors.hpp"
 #include "reference/real.hpp"
+#include "reference/row_places.hpp"
 #include "reference/score.hpp"
 #include "reference/softmax.hpp"
 
 namespace qkcts {
 
 enum class KeySet : std::uint8_t { visible, all };
-enum class RowPart : std::uint8_t { scores, all };  // scores: up to what the softmax sees
+// products: <q^, k^> in the place of the scores; scores: up to what the softmax sees.
+enum class RowPart : std::uint8_t { products, scores, all };
 
 template <unsigned Digits>
 struct RowEnclosures {
@@ -35,9 +37,8 @@ class Level {
  public:
   using Number = Enclosure<Digits>;
 
-  // `rows` are all rows of the case, in order.
-  Level(const CaseValues& values, const std::vector<RowPlace>& rows)
-      : values_(values), rows_(rows), vectors_(values), limbs_(vectors_.limbs()) {
+  Level(const CaseValues& values, RowPlaces& rows, LevelVectors<Digits>& vectors)
+      : values_(values), rows_(rows), vectors_(vectors), limbs_(vectors_.limbs()) {
     for (std::int64_t h = 0; h < (values.terms.logits.scale_axes == QKCTS_SCALE_PER_HEAD ? values.shape.q_heads : 1);
          ++h)
       tau_.push_back(score_factor<Digits>(values, h));
@@ -45,6 +46,7 @@ class Level {
 
   GroupEnclosures<Digits> evaluate_group(Side side, std::int64_t group) { return vectors_.evaluate_group(side, group); }
 
+  // Of a row that is held.
   void evaluate_row(std::size_t row, KeySet keys, RowEnclosures<Digits>& result, RowPart part = RowPart::all);
 
   // Everything that multiplies the scores of a row.
@@ -56,15 +58,15 @@ class Level {
   bool set_columns(std::int64_t b, std::int64_t kv_head);
   bool set_normed_columns(std::int64_t plane, const std::vector<bool>& seen);
   bool set_score(const RowPlace& place, std::int64_t key, const Number& tau, Number& score);
-  bool set_scores(const RowPlace& place, KeySet keys, RowEnclosures<Digits>& result);
+  bool set_scores(const RowPlace& place, KeySet keys, RowPart part, RowEnclosures<Digits>& result);
   bool set_single_output(const RowPlace& place, RowEnclosures<Digits>& result);
   void set_output_of_given(const RowPlace& place, RowEnclosures<Digits>& result);
   bool set_output(const RowPlace& place, RowEnclosures<Digits>& result);
   bool set_mean_output(const RowPlace& place, RowEnclosures<Digits>& result);
 
   const CaseValues& values_;
-  const std::vector<RowPlace>& rows_;
-  LevelVectors<Digits> vectors_;
+  RowPlaces& rows_;
+  LevelVectors<Digits>& vectors_;
   int limbs_;
   std::vector<Number> tau_;       // of every head, or one for all
   std::int64_t columns_of_ = -1;  // b * Hkv + kv_head
@@ -101,10 +103,7 @@ bool Level<Digits>::set_columns(std::int64_t b, std::int64_t kv_head) {
   const std::int64_t wanted = b * shape.kv_heads + kv_head;
   if (wanted == columns_of_) return true;
   columns_of_ = -1;
-  std::vector<bool> seen(static_cast<std::size_t>(shape.k_len), false);
-  for (const RowPlace& place : rows_)
-    if (place.b == b && values_.kv_head(place.h) == kv_head)
-      for (const std::uint32_t key : place.visible) seen[key] = true;
+  const std::vector<bool>& seen = rows_.seen(b, kv_head);
   columns_.resize(static_cast<std::size_t>(shape.v_head_dim));
   if (values_.v.transforms()) {
     if (!set_normed_columns(wanted, seen)) return false;
@@ -130,6 +129,10 @@ typename Level<Digits>::Number Level<Digits>::factor(const RowPlace& place) cons
 
 template <unsigned Digits>
 bool Level<Digits>::set_score(const RowPlace& place, std::int64_t key, const Number& tau, Number& score) {
+  if (const std::vector<double>& given = values_.given.products; !given.empty()) {
+    score = Number(given[static_cast<std::size_t>(key)]) * tau;
+    return true;
+  }
   const qkcts_shape& shape = values_.shape;
   const ScaledVector* q = vectors_.operand(Side::query, (place.b * shape.q_heads + place.h) * shape.q_len + place.qq);
   const ScaledVector* k = vectors_.operand(Side::key, values_.k_row(place.b, place.h, key));
@@ -140,13 +143,13 @@ bool Level<Digits>::set_score(const RowPlace& place, std::int64_t key, const Num
 }
 
 template <unsigned Digits>
-bool Level<Digits>::set_scores(const RowPlace& place, KeySet keys, RowEnclosures<Digits>& result) {
+bool Level<Digits>::set_scores(const RowPlace& place, KeySet keys, RowPart part, RowEnclosures<Digits>& result) {
   const qkcts_shape& shape = values_.shape;
-  const bool has_capped = values_.exists(QKCTS_STAGE_CAPPED);
+  const bool has_capped = part != RowPart::products && values_.exists(QKCTS_STAGE_CAPPED);
   result.scores.resize(static_cast<std::size_t>(shape.k_len));
   result.capped.resize(has_capped ? result.scores.size() : 0);
   const GivenRow& given = values_.given;
-  const Number tau = factor(place);
+  const Number tau = part == RowPart::products ? Number(1) : factor(place);
   const std::size_t count = keys == KeySet::all ? result.scores.size() : place.visible.size();
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t key = keys == KeySet::all ? i : place.visible[i];
@@ -246,8 +249,8 @@ bool Level<Digits>::set_mean_output(const RowPlace& place, RowEnclosures<Digits>
 template <unsigned Digits>
 void Level<Digits>::evaluate_row(std::size_t row, KeySet keys, RowEnclosures<Digits>& result, RowPart part) {
   const RowPlace& place = rows_[row];
-  result.usable = set_scores(place, keys, result);
-  if (!result.usable || part == RowPart::scores) return;
+  result.usable = set_scores(place, keys, part, result);
+  if (!result.usable || part != RowPart::all) return;
   const std::vector<double>& given = values_.given.output;
   if (place.visible.empty()) {
     if (!given.empty()) result.output.assign(given.begin(), given.end());

@@ -134,8 +134,9 @@ const ScaledVector* LevelVectors<Digits>::projected_row(Side which, std::int64_t
   if (rows.empty()) rows.resize(static_cast<std::size_t>(source.batch * source.length));
   std::optional<ScaledVector>& slot = rows[static_cast<std::size_t>(token)];
   if (slot) return &*slot;
-  if (source.norm.applied == 0) {
-    slot.emplace().assign(source.row(token), limbs_);
+  if (source.norm.applied == 0 || !source.given.normed.empty()) {
+    slot.emplace().assign(source.norm.applied == 0 ? source.row(token) : source.row_in(source.given.normed, token),
+                          limbs_);
     return &*slot;
   }
   const std::span<const double> row = source.row(token);

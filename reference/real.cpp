@@ -17,12 +17,6 @@ struct ThreadCaches {
 
 }  // namespace
 
-void clamp(Rational& x, double c) {
-  const Rational bound(c);
-  if (x > bound) x = bound;
-  if (x < Rational(-bound)) x = -bound;
-}
-
 std::optional<std::int64_t> only_integer(RealView lower, RealView upper) {
   if (!mpfr_number_p(lower) || !mpfr_number_p(upper)) return std::nullopt;
   Real first(mpfr_get_prec(lower));

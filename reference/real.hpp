@@ -144,7 +144,6 @@ void clamp(Enclosure<Digits>& x, double c) {
     if (mpfr_cmp_d(end, -c) < 0) mpfr_set_d(end, -c, MPFR_RNDN);
   }
 }
-void clamp(Rational& x, double c);
 
 // Outward enclosure of a rational; a point if the rational is representable.
 template <unsigned Digits>

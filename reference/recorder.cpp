@@ -7,19 +7,29 @@
 #include <fmt/format.h>
 
 namespace qkcts {
+namespace {
 
-Recorder::Recorder(const Case& c, const StageRows& rows, ReferenceResult& result) : result_(result) {
-  const StageSet stages = stages_of(c.contract.terms);
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+Recorder::Recorder(const Case& c, StageSet stages, const StageRows& rows, ReferenceResult& result)
+    : result_(result),
+      has_products_(c.contract.terms.rounding.product != 0),
+      stages_(stages & stages_of(c.contract.terms)),
+      held_(static_cast<std::size_t>(row_count(QKCTS_STAGE_LSE, c.shape)), -1) {
   for (const qkcts_stage stage : all_stages) {
-    if ((stages & bit(stage)) == 0) continue;
+    if ((stages_ & bit(stage)) == 0) continue;
     formats_[stage] = stage_format(stage, c.inputs.format);
     lengths_[stage] = row_length(stage, c.shape);
     const auto length = static_cast<std::size_t>(lengths_[stage]);
     const auto count = static_cast<std::size_t>(row_count(stage, c.shape));
     slot_[stage].assign(count, -1);
-    result.exact.values[stage].assign(count * length, 0.0);
     has_point_[stage] = stage_point(c.contract.terms, stage) != 0;
-    if (has_point_[stage]) result.exact.before[stage].assign(count * length, std::numeric_limits<double>::quiet_NaN());
+    if ((attention_stages & bit(stage)) == 0) {
+      result.exact.values[stage].assign(count * length, nan_value);
+      if (has_point_[stage]) result.exact.before[stage].assign(count * length, nan_value);
+    }
     ProvenStage& proven = result.stages[stage];
     proven.rows = rows[stage];
     for (std::size_t i = 0; i < proven.rows.size(); ++i) {
@@ -37,8 +47,24 @@ Recorder::Recorder(const Case& c, const StageRows& rows, ReferenceResult& result
   }
 }
 
+void Recorder::hold(std::span<const std::uint32_t> rows) {
+  std::optional<std::vector<std::uint32_t>>& held = result_.exact.attention_rows;
+  for (const std::uint32_t row : held.value_or(std::vector<std::uint32_t>{})) held_[row] = -1;
+  held.emplace(rows.begin(), rows.end());
+  for (std::size_t i = 0; i < rows.size(); ++i) held_[rows[i]] = static_cast<std::int32_t>(i);
+  for (const qkcts_stage stage : all_stages) {
+    if ((stages_ & attention_stages & bit(stage)) == 0) continue;
+    const std::size_t count = rows.size() * static_cast<std::size_t>(lengths_[stage]);
+    result_.exact.values[stage].assign(count, 0.0);
+    if (has_point_[stage]) result_.exact.before[stage].assign(count, nan_value);
+    if (has_products_ && stage == QKCTS_STAGE_SCORES) result_.exact.products.assign(count, nan_value);
+  }
+}
+
 std::size_t Recorder::element(const ElementPlace& place) const {
-  return static_cast<std::size_t>(place.row * lengths_[place.stage] + place.column);
+  const bool of_attention = (attention_stages & bit(place.stage)) != 0;
+  const std::int64_t row = of_attention ? held_[static_cast<std::size_t>(place.row)] : place.row;
+  return static_cast<std::size_t>(row * lengths_[place.stage] + place.column);
 }
 
 void Recorder::keep_value(const ElementPlace& place, double value) {

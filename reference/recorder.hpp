@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "reference/attention.hpp"
@@ -19,8 +20,12 @@ struct ElementPlace {
 
 class Recorder {
  public:
-  // Sizes every stage of the contract in `result`. Throws InputError if `rows` names rows that do not exist.
-  Recorder(const Case& c, const StageRows& rows, ReferenceResult& result);
+  // Sizes those of `stages` that the contract has in `result`; those of rows of attention hold none yet. Throws
+  // InputError if `rows` names rows that do not exist.
+  Recorder(const Case& c, StageSet stages, const StageRows& rows, ReferenceResult& result);
+
+  // From here on these rows of attention are recorded: their stages in `exact` hold them and no others.
+  void hold(std::span<const std::uint32_t> rows);
 
   bool is_stored(qkcts_stage stage, std::int64_t row) const { return slot_[stage][static_cast<std::size_t>(row)] >= 0; }
   Format format(qkcts_stage stage) const { return formats_[stage]; }
@@ -39,6 +44,9 @@ class Recorder {
     result_.exact.before[place.stage][element(place)] = before;
   }
 
+  // <q,k> of the score at this place, before the point `product`.
+  void set_product(const ElementPlace& score, double before) { result_.exact.products[element(score)] = before; }
+
   // A value that the contract fixes: finite, infinite or NaN.
   void fix(const ElementPlace& place, double value, ElementRule rule);
 
@@ -51,6 +59,9 @@ class Recorder {
   std::array<Format, QKCTS_STAGE_COUNT> formats_{};
   std::array<std::int64_t, QKCTS_STAGE_COUNT> lengths_{};
   std::array<bool, QKCTS_STAGE_COUNT> has_point_{};
+  bool has_products_;
+  StageSet stages_;
+  std::vector<std::int32_t> held_;  // of every row of attention: its index among those that are held
   std::array<std::vector<std::int32_t>, QKCTS_STAGE_COUNT> slot_;  // row -> index among the stored rows, or -1
 };
 

@@ -6,18 +6,22 @@
 #include <ctime>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-#include "reference/attention.hpp"
-#include "reference/case_values.hpp"
-#include "reference/real.hpp"
+#include "conformance/neighbour.hpp"
+#include "reference/evaluation.hpp"
+#include "reference/plain_pipeline.hpp"
 #include "reference/sample_case.hpp"
+#include "reference/separation.hpp"
 
 namespace qkcts {
 namespace {
@@ -74,75 +78,12 @@ double spend(double products) {
 }
 #endif
 
-// The same pipeline in MPFR at 128 bits, one rounding per operation, nothing proven: what a careful person writes.
-double plain_mpfr(const Case& c) {
-  const CaseValues values(c);
-  const auto number = [](double x) { return Real(128, x); };
-  const auto normed = [&](const SideValues& side) {
-    std::vector<Real> result;
-    for (std::int64_t row = 0; row < side.batch * side.heads * side.length; ++row) {
-      Real sum = number(0), term = number(0);
-      for (const double x : side.row(row)) {
-        mpfr_set_d(term.get(), x, MPFR_RNDN);
-        mpfr_sqr(term.get(), term.get(), MPFR_RNDN);
-        mpfr_add(sum.get(), sum.get(), term.get(), MPFR_RNDN);
-      }
-      mpfr_div_si(sum.get(), sum.get(), static_cast<long>(side.head_dim), MPFR_RNDN);
-      mpfr_add_d(sum.get(), sum.get(), side.norm.eps, MPFR_RNDN);
-      mpfr_sqrt(sum.get(), sum.get(), MPFR_RNDN);
-      for (std::int64_t lane = 0; lane < side.head_dim; ++lane) {
-        mpfr_set_d(term.get(), side.row(row)[static_cast<std::size_t>(lane)], MPFR_RNDN);
-        mpfr_mul_d(term.get(), term.get(), side.gain[static_cast<std::size_t>(lane)], MPFR_RNDN);
-        mpfr_div(term.get(), term.get(), sum.get(), MPFR_RNDN);
-        result.push_back(term);
-      }
-    }
-    return result;
-  };
-  const std::vector<Real> q = normed(values.q), k = normed(values.k);
-  const auto width = static_cast<std::size_t>(c.shape.head_dim);
-  const auto length = static_cast<std::size_t>(c.shape.k_len);
-  Real tau = number(static_cast<double>(width)), product = number(0), total = number(0);
-  mpfr_rec_sqrt(tau.get(), tau.get(), MPFR_RNDN);
-  double check = 0;
-  for (std::size_t h = 0; h < static_cast<std::size_t>(c.shape.q_heads); ++h) {
-    for (std::size_t i = 0; i < length; ++i) {
-      std::vector<Real> weights;
-      mpfr_set_ui(total.get(), 0, MPFR_RNDN);
-      for (std::size_t j = 0; j <= i; ++j) {
-        Real s = number(0);
-        for (std::size_t d = 0; d < width; ++d) {
-          mpfr_mul(product.get(), q[(h * length + i) * width + d].get(), k[(h * length + j) * width + d].get(),
-                   MPFR_RNDN);
-          mpfr_add(s.get(), s.get(), product.get(), MPFR_RNDN);
-        }
-        mpfr_mul(s.get(), s.get(), tau.get(), MPFR_RNDN);
-        mpfr_div_ui(s.get(), s.get(), 50, MPFR_RNDN);
-        mpfr_tanh(s.get(), s.get(), MPFR_RNDN);
-        mpfr_mul_ui(s.get(), s.get(), 50, MPFR_RNDN);
-        mpfr_exp(s.get(), s.get(), MPFR_RNDN);
-        mpfr_add(total.get(), total.get(), s.get(), MPFR_RNDN);
-        weights.push_back(s);
-      }
-      for (std::size_t d = 0; d < width; ++d) {
-        Real o = number(0);
-        for (std::size_t j = 0; j <= i; ++j) {
-          mpfr_mul_d(product.get(), weights[j].get(), values.v.x[(h * length + j) * width + d], MPFR_RNDN);
-          mpfr_add(o.get(), o.get(), product.get(), MPFR_RNDN);
-        }
-        mpfr_div(o.get(), o.get(), total.get(), MPFR_RNDN);
-        check += mpfr_get_d(o.get(), MPFR_RNDN);
-      }
-    }
-  }
-  return check;
-}
-
 void proven_beside_peak(benchmark::State& state) {
   const Case c = soft_capped(state.range(0));
   const StageRows rows = every_row(c);
+  const Profile profile = shipped_profile("f32");
   const double products = useful_products(state.range(0));
-  std::vector<double> proof, peak, ratio;
+  std::vector<double> proof, peak, ratio, budget_ratio;
   std::uint64_t open = 0;
   for (auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores): how the library counts
     const double start = now();
@@ -150,40 +91,72 @@ void proven_beside_peak(benchmark::State& state) {
     const double middle = now();
     const ReferenceResult result = evaluate(c, rows);
     const double end = now();
+    benchmark::DoNotOptimize(stage_budgets(c, result.exact, rows, profile));
+    const double end_of_budgets = now();
     open = result.left_open;
     peak.push_back(middle - start);
     proof.push_back(end - middle);
     ratio.push_back((end - middle) / (middle - start));
+    budget_ratio.push_back((end_of_budgets - end) / (middle - start));
   }
   state.counters["peak_ms"] = 1e3 * median(peak);
   state.counters["proof_ms"] = 1e3 * median(proof);
   state.counters["proof_over_peak"] = median(ratio);
+  state.counters["budgets_over_peak"] = median(budget_ratio);
   state.counters["left_to_mpfr"] = static_cast<double>(open);
 }
 BENCHMARK(proven_beside_peak)->Arg(128)->Arg(512)->Unit(benchmark::kMillisecond);
 
+// Elapsed time of two cases, proofs and budgets: one after the other, then at once. Both orders in turn, so that what
+// else the machine does falls on both.
+void two_threads_beside_one(benchmark::State& state) {
+  const Case c = soft_capped(128);
+  const StageRows rows = every_row(c);
+  const std::vector<Profile> profiles = {shipped_profile("f32")};
+  const auto seal = [&] { benchmark::DoNotOptimize(evaluate_with_budgets(c, rows, profiles)); };
+  const auto elapsed = [](const auto& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const auto one_thread = [&] {
+    for (int i = 0; i < 8; ++i) seal();
+  };
+  const auto two_threads = [&] {
+    std::thread other([&] {
+      for (int i = 0; i < 4; ++i) seal();
+    });
+    for (int i = 0; i < 4; ++i) seal();
+    other.join();
+  };
+  std::vector<double> ratio;
+  for (auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores): how the library counts
+    const double one = elapsed(one_thread);
+    ratio.push_back(one / elapsed(two_threads));
+  }
+  state.counters["two_threads_over_one"] = median(ratio);
+}
+BENCHMARK(two_threads_beside_one)->Iterations(9)->Unit(benchmark::kMillisecond);
+
 void slow_tier_beside_fast(benchmark::State& state) {
   const Case c = soft_capped(128);
   const StageRows rows = every_row(c);
-  std::vector<double> fast, slow, plain;
+  std::vector<double> fast, slow, mpfr, mpfi;
+  const auto timed = [](std::vector<double>& times, const auto& work) {
+    const double start = now();
+    benchmark::DoNotOptimize(work());
+    times.push_back(now() - start);
+  };
   for (auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores): how the library counts
-    for (int i = 0; i < 5; ++i) {
-      const double start = now();
-      benchmark::DoNotOptimize(evaluate(c, rows));
-      fast.push_back(now() - start);
-    }
-    double start = now();
-    benchmark::DoNotOptimize(evaluate(c, rows, Tier::mpfr));
-    slow.push_back(now() - start);
-    start = now();
-    benchmark::DoNotOptimize(plain_mpfr(c));
-    plain.push_back(now() - start);
+    for (int i = 0; i < 5; ++i) timed(fast, [&] { return evaluate(c, rows); });
+    timed(slow, [&] { return evaluate(c, rows, Tier::mpfr); });
+    timed(mpfr, [&] { return plain_attention<PlainMpfr>(c, 50); });
+    timed(mpfi, [&] { return plain_attention<PlainMpfi>(c, 50); });
   }
   state.counters["fast_ms"] = 1e3 * median(fast);
-  state.counters["tier_mpfr_ms"] = 1e3 * median(slow);
-  state.counters["plain_mpfr_ms"] = 1e3 * median(plain);
   state.counters["tier_mpfr_over_fast"] = median(slow) / median(fast);
-  state.counters["plain_mpfr_over_fast"] = median(plain) / median(fast);
+  state.counters["plain_mpfr_over_fast"] = median(mpfr) / median(fast);
+  state.counters["plain_mpfi_over_fast"] = median(mpfi) / median(fast);
 }
 BENCHMARK(slow_tier_beside_fast)->Iterations(3)->Unit(benchmark::kMillisecond);
 

@@ -23,6 +23,12 @@ double rounded_at(const DeclaredPoint& point, RealView x) {
   return std::isinf(result) && point.saturate ? std::copysign(parameters(point.format).largest, result) : result;
 }
 
+std::optional<DeclaredPoint> declared_point(std::uint32_t format, const qkcts_rounding& rounding,
+                                            std::string_view name) {
+  if (format == 0) return std::nullopt;
+  return DeclaredPoint{static_cast<Format>(format), rounding.saturate != 0, name};
+}
+
 }  // namespace
 
 VectorPoints vector_points(const CaseValues& values, Side which) {
@@ -40,9 +46,8 @@ VectorPoints vector_points(const CaseValues& values, Side which) {
                                          : which == Side::key ? rounding.k
                                                               : rounding.v;
   const Names& name = names[static_cast<std::size_t>(which)];
-  const auto point = [&](std::uint32_t format, bool exists, std::string_view text) -> std::optional<DeclaredPoint> {
-    if (format == 0 || !exists) return std::nullopt;
-    return DeclaredPoint{static_cast<Format>(format), rounding.saturate != 0, text};
+  const auto point = [&](std::uint32_t format, bool exists, std::string_view text) {
+    return declared_point(exists ? format : 0, rounding, text);
   };
   const bool normalises = side.norm.applied != 0;
   const bool turns = side.rope_order != QKCTS_ROPE_NONE;
@@ -55,15 +60,29 @@ VectorPoints vector_points(const CaseValues& values, Side which) {
           point(formats.rope, turns, name.rope)};
 }
 
+VectorPoints input_norm_points(const CaseValues& values, Side which) {
+  constexpr std::array<std::array<std::string_view, 2>, 2> names = {
+      {{"q_input_norm_unit", "q_input_norm"}, {"k_input_norm_unit", "k_input_norm"}}};
+  const Projection* projection = values.projection(which);
+  VectorPoints points;
+  if (projection == nullptr || projection->source.norm.applied == 0) return points;
+  const qkcts_rounding& rounding = values.terms.rounding;
+  const qkcts_input_rounding& formats = which == Side::query ? rounding.q_input : rounding.k_input;
+  const auto& [unit, norm] = names[static_cast<std::size_t>(which)];
+  points.unit = declared_point(formats.unit, rounding, unit);
+  points.norm = declared_point(formats.norm, rounding, norm);
+  return points;
+}
+
 RowPoints row_points(const CaseValues& values) {
   const qkcts_rounding& rounding = values.terms.rounding;
-  const auto point = [&](std::uint32_t format, std::string_view text) -> std::optional<DeclaredPoint> {
-    if (format == 0) return std::nullopt;
-    return DeclaredPoint{static_cast<Format>(format), rounding.saturate != 0, text};
+  const auto point = [&](std::uint32_t format, std::string_view text) {
+    return declared_point(format, rounding, text);
   };
-  return {point(rounding.scaled_q, "scaled_q"), point(rounding.scores, "scores"),
-          point(values.exists(QKCTS_STAGE_CAPPED) ? rounding.capped : 0, "capped"), point(rounding.probs, "probs"),
-          point(rounding.output, "output")};
+  return {
+      point(rounding.scaled_q, "scaled_q"), point(rounding.product, "product"),
+      point(rounding.scores, "scores"),     point(values.exists(QKCTS_STAGE_CAPPED) ? rounding.capped : 0, "capped"),
+      point(rounding.probs, "probs"),       point(rounding.output, "output")};
 }
 
 std::optional<DeclaredPoint> row_point(const CaseValues& values, qkcts_stage stage) {
@@ -111,8 +130,8 @@ bool PointDecision::decide(std::size_t i, RealView lower, RealView upper, Ask as
         fmt::format("case {}: overflows at rounding point {} ({}): about {:.6g}, and the largest {} is {}; give other "
                     "values, another "
                     "format, or rounding.saturate true",
-                    values_.input.slug, point_.name, place_text(values_, place_(i)), decided->before,
-                    parameters(point_.format).name, parameters(point_.format).largest));
+                    values_.input.slug, point_.name, where_(i), decided->before, parameters(point_.format).name,
+                    parameters(point_.format).largest));
   }
   decided_[i] = decided;
   return true;
@@ -127,7 +146,7 @@ void PointDecision::refuse(long bits) const {
   while (open + 1 < decided_.size() && decided_[open]) ++open;
   throw UndecidedError(
       fmt::format("case {}: rounding point {} ({}): not proven with {} bits; use another seed or value",
-                  values_.input.slug, point_.name, place_text(values_, place_(open)), bits));
+                  values_.input.slug, point_.name, where_(open), bits));
 }
 
 }  // namespace qkcts

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,10 +28,12 @@ struct VectorPoints {
   std::optional<DeclaredPoint> projection, root, reciprocal, unit, norm, product, rope;
 };
 VectorPoints vector_points(const CaseValues& values, Side side);
+// Of the norm before the projection of a side: its unit and its end.
+VectorPoints input_norm_points(const CaseValues& values, Side side);
 
 // Of the rows of attention.
 struct RowPoints {
-  std::optional<DeclaredPoint> scaled_q, scores, capped, probs, output;
+  std::optional<DeclaredPoint> scaled_q, product, scores, capped, probs, output;
 };
 RowPoints row_points(const CaseValues& values);
 std::optional<DeclaredPoint> row_point(const CaseValues& values, qkcts_stage stage);  // of scores ... output
@@ -48,12 +51,12 @@ std::optional<AtPoint> round_at(const DeclaredPoint& point, RealView lower, Real
 // The values at one point of one group or row, decided in any order and by any precision.
 class PointDecision {
  public:
-  using Place = std::function<ElementPlace(std::size_t)>;              // of a value, for messages
+  using Where = std::function<std::string(std::size_t)>;               // of a value, for messages
   using Rule = std::function<Standing(std::size_t, const Rational&)>;  // exact comparison of a value with t
   enum class Ask : bool { enclosure_only, rule_too };
 
-  PointDecision(const CaseValues& values, const DeclaredPoint& point, std::size_t count, Place place, Rule rule)
-      : values_(values), point_(point), place_(std::move(place)), rule_(std::move(rule)), decided_(count) {}
+  PointDecision(const CaseValues& values, const DeclaredPoint& point, std::size_t count, Where where, Rule rule)
+      : values_(values), point_(point), where_(std::move(where)), rule_(std::move(rule)), decided_(count) {}
 
   // Decides value i by its enclosure, or by the rule. Throws InputError if it overflows a point without `saturate`.
   bool decide(std::size_t i, RealView lower, RealView upper, Ask ask);
@@ -78,7 +81,7 @@ class PointDecision {
  private:
   const CaseValues& values_;
   DeclaredPoint point_;
-  Place place_;
+  Where where_;
   Rule rule_;
   std::vector<std::optional<AtPoint>> decided_;
 };

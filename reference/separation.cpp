@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 
 #include "conformance/format.hpp"
@@ -12,39 +13,53 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-bool judged(ElementRule rule) {
-  return rule != ElementRule::hidden;
-}
+// The classes that pass at an element, as a set; 0: it is not judged.
+constexpr unsigned finite = 1, plus_infinity = 2, minus_infinity = 4, nan = 8;
 
-enum class ValueClass : std::uint8_t { finite, plus_infinity, minus_infinity, nan };
-
-ValueClass value_class(double z) {
-  if (std::isnan(z)) return ValueClass::nan;
-  if (!std::isinf(z)) return ValueClass::finite;
-  return z > 0 ? ValueClass::plus_infinity : ValueClass::minus_infinity;
+unsigned classes(const ProvenStage& stage, std::size_t i) {
+  const double z = stage.hi[i];
+  const unsigned own = std::isnan(z) ? nan : !std::isinf(z) ? finite : z > 0 ? plus_infinity : minus_infinity;
+  switch (stage.rule[i]) {
+    case ElementRule::hidden:
+    case ElementRule::free:
+      return 0;
+    case ElementRule::special:
+      return own | nan;
+    case ElementRule::not_finite:
+      return plus_infinity | minus_infinity | nan;
+    default:
+      return own;
+  }
 }
 
 // |z - z_m| from below. z = hi + lo/256 ulp64(hi), off by at most 2^-9 ulp64 each; hi - hi_m is off by half an ulp of
 // the difference, the rests by less: a share of 2^-50 covers the roundings.
-double distance(const ProvenStage& a, const ProvenStage& b, std::size_t i) {
-  const double unit_a = ulp(Format::binary64, a.hi[i]), unit_b = ulp(Format::binary64, b.hi[i]);
-  const double rest = a.lo[i] * unit_a - b.lo[i] * unit_b;
-  const double difference = std::fabs((a.hi[i] - b.hi[i]) + rest / 256);
+double distance(const ProvenStage& a, std::size_t i, const ProvenStage& b, std::size_t j) {
+  const double unit_a = ulp(Format::binary64, a.hi[i]), unit_b = ulp(Format::binary64, b.hi[j]);
+  const double rest = a.lo[i] * unit_a - b.lo[j] * unit_b;
+  const double difference = std::fabs((a.hi[i] - b.hi[j]) + rest / 256);
   return std::max(0.0, difference * (1 - 0x1p-50) - (unit_a + unit_b) * 0x1p-9);
 }
 
-double separation(const ProvenStage& a, const StageBudget& budget_a, const ProvenStage& b, const StageBudget& budget_b,
-                  std::size_t i) {
-  if (!judged(a.rule[i]) || !judged(b.rule[i])) return 0;
-  if (budget_a.trust[i] == Trust::domain || budget_b.trust[i] == Trust::domain) return 0;
-  const ValueClass own = value_class(a.hi[i]);
-  if (own != value_class(b.hi[i])) return infinity;
-  if (own != ValueClass::finite) return 0;
-  const double apart = distance(a, b, i);
+double separation(const ProvenStage& a, const StageBudget& budget_a, std::size_t i, const ProvenStage& b,
+                  const StageBudget& budget_b, std::size_t j) {
+  const unsigned of_a = classes(a, i), of_b = classes(b, j);
+  if (of_a == 0 || of_b == 0) return 0;
+  if (budget_a.trust[i] == Trust::domain || budget_b.trust[j] == Trust::domain) return 0;
+  if ((of_a & of_b) == 0) return infinity;
+  if (of_a != finite || of_b != finite) return 0;
+  const double apart = distance(a, i, b, j);
   if (apart == 0) return 0;
   // The sum of two binary32 numbers is exact in binary64; the quotient may be rounded up by half an ulp.
-  const double room = static_cast<double>(budget_a.delta[i]) + static_cast<double>(budget_b.delta[i]);
+  const double room = static_cast<double>(budget_a.delta[i]) + static_cast<double>(budget_b.delta[j]);
   return room == 0 ? infinity : apart / room * (1 - 0x1p-50);
+}
+
+// Further rows are looked at only where the first leave it open which side of 1 the separation lies on: other rows give
+// a few times as much or as little. One of exactly 0 says that these rows do not show the clause at all.
+bool is_plain(double separation, std::size_t batches) {
+  if (batches == 1) return separation >= 1.5 || (separation > 0 && separation < 0.125);
+  return separation >= 1 || separation < 0.5;
 }
 
 }  // namespace
@@ -56,39 +71,142 @@ Separation largest_separation(const SeparationTable& table, std::size_t profile)
   return largest;
 }
 
-Separator::Separator(const Case& c, StageRows rows, std::vector<Profile> profiles)
-    : case_(c), rows_(std::move(rows)), profiles_(std::move(profiles)), own_(evaluated(c, rows_)) {}
+struct Separator::Evaluated {
+  std::array<ProvenStage, QKCTS_STAGE_COUNT> values;
+  std::array<std::vector<StageBudget>, QKCTS_STAGE_COUNT> budgets;
+};
 
-Separator::Evaluated Separator::evaluated(const Case& c, const StageRows& rows) const {
-  Evaluated result{evaluate(c, rows), {}};
-  for (const Profile& profile : profiles_)
-    result.budgets.push_back(stage_budgets(c, result.values.exact, rows, profile));
-  return result;
+Separator::Separator(const Case& c, const StageRows& rows, std::vector<Profile> profiles)
+    : case_(c),
+      profiles_(std::move(profiles)),
+      held_(std::make_unique<Evaluated>(evaluated(c, rows))),
+      stored_(rows),
+      rows_(c, stored_) {
+  for (const qkcts_stage stage : all_stages)
+    if (!rows[stage].empty()) own_[stage] = {&held_->values[stage], &held_->budgets[stage]};
+  hold_vectors();
 }
 
-SeparationTable Separator::to(const Case& neighbour) const {
-  const StageSet shared = stages_of(case_.contract.terms) & stages_of(neighbour.contract.terms);
+Separator::Separator(const Case& c, const CaseView& own, std::vector<Profile> profiles)
+    : case_(c), profiles_(std::move(profiles)), own_(own), rows_(c, stored_) {
+  for (const qkcts_stage stage : all_stages)
+    if (own[stage].values != nullptr) stored_[stage] = own[stage].values->rows;
+  hold_vectors();
+}
+
+void Separator::hold_vectors() {
+  vectors_ = std::make_unique<Evaluation>(case_, StageRows{});
+  for (const Profile& profile : profiles_) vector_budgets_.emplace_back(case_, vectors_->vectors(), profile);
+}
+
+Separator::~Separator() = default;
+
+Separator::Evaluated Separator::evaluated(const Case& c, const StageRows& rows) const {
+  BudgetedResult result = evaluate_with_budgets(c, rows, profiles_);
+  Evaluated evaluated;
+  evaluated.values = std::move(result.values.stages);
+  for (std::array<StageBudget, QKCTS_STAGE_COUNT>& budgets : result.budgets)
+    for (const qkcts_stage stage : all_stages) evaluated.budgets[stage].push_back(std::move(budgets[stage]));
+  return evaluated;
+}
+
+// Where q, k and v mean the same under both, their stages are equal, and nothing is to be found there.
+Separator::Evaluated Separator::some_evaluated(const Case& neighbour, StageRows rows, bool shares) const {
+  if (shares)
+    for (const qkcts_stage stage : all_stages)
+      if ((attention_stages & bit(stage)) == 0) rows[stage].clear();
+  Evaluation evaluation = shares ? Evaluation(neighbour, rows, *vectors_) : Evaluation(neighbour, rows);
+  if (!shares) evaluation.evaluate_stored_vectors();
+  evaluation.evaluate_rows(attention_rows_of(neighbour, rows));
+  Evaluated evaluated;
+  evaluated.values = evaluation.result().stages;
+  for (std::size_t i = 0; i < profiles_.size(); ++i) {
+    CaseBudgets of_profile = shares ? CaseBudgets(neighbour, vector_budgets_[i])
+                                    : CaseBudgets(neighbour, evaluation.vectors(), profiles_[i]);
+    std::array<StageBudget, QKCTS_STAGE_COUNT> budgets = of_profile.of(evaluation.rows(), rows);
+    for (const qkcts_stage stage : all_stages) evaluated.budgets[stage].push_back(std::move(budgets[stage]));
+  }
+  return evaluated;
+}
+
+SeparationTable Separator::empty_table(const Case& neighbour) const {
+  SeparationTable table;
+  for (const qkcts_stage stage : all_stages)
+    if (own_[stage].values != nullptr && (stages_of(neighbour.contract.terms) & bit(stage)) != 0)
+      table[stage].resize(profiles_.size());
+  return table;
+}
+
+// By the elements of stored row `at` of the other, if this case stores it too.
+void Separator::raise(std::vector<Separation>& largest, const Evaluated& other, qkcts_stage stage,
+                      std::size_t at) const {
+  const ProvenStage& a = *own_[stage].values;
+  const ProvenStage& b = other.values[stage];
+  const auto found = std::lower_bound(a.rows.begin(), a.rows.end(), b.rows[at]);
+  if (found == a.rows.end() || *found != b.rows[at]) return;
+  const auto length = static_cast<std::size_t>(row_length(stage, case_.shape));
+  const std::size_t i = static_cast<std::size_t>(found - a.rows.begin()) * length, j = at * length;
+  for (std::size_t profile = 0; profile < profiles_.size(); ++profile)
+    for (std::size_t column = 0; column < length; ++column) {
+      const double value =
+          separation(a, (*own_[stage].budgets)[profile], i + column, b, other.budgets[stage][profile], j + column);
+      if (value > largest[profile].value) largest[profile] = {value, b.rows[at], static_cast<std::int64_t>(column)};
+    }
+}
+
+void Separator::raise(SeparationTable& table, const Evaluated& other) const {
+  for (const qkcts_stage stage : all_stages)
+    for (std::size_t at = 0; at < other.values[stage].rows.size() && !table[stage].empty(); ++at)
+      raise(table[stage], other, stage, at);
+}
+
+StageRows Separator::stored_rows(const Case& neighbour) const {
   StageRows rows;
   for (const qkcts_stage stage : all_stages) {
     if ((stages_of(neighbour.contract.terms) & bit(stage)) == 0) continue;
-    rows[stage] = rows_[stage].empty() ? std::vector<std::uint32_t>{0} : rows_[stage];
+    rows[stage] = own_[stage].values == nullptr ? std::vector<std::uint32_t>{0} : own_[stage].values->rows;
   }
-  const Evaluated other = evaluated(neighbour, rows);
-  SeparationTable table;
-  for (const qkcts_stage stage : all_stages) {
-    if ((shared & bit(stage)) == 0 || rows_[stage].empty()) continue;
-    const ProvenStage& a = own_.values.stages[stage];
-    const ProvenStage& b = other.values.stages[stage];
-    const std::int64_t length = row_length(stage, case_.shape);
-    table[stage].resize(profiles_.size());
+  return rows;
+}
+
+SeparationTable Separator::to(const Case& neighbour) const {
+  SeparationTable table = empty_table(neighbour);
+  raise(table, evaluated(neighbour, stored_rows(neighbour)));
+  return table;
+}
+
+std::vector<std::vector<Separation>> Separator::by_row(const Case& neighbour, qkcts_stage stage) const {
+  const Evaluated other = evaluated(neighbour, stored_rows(neighbour));
+  std::vector<std::vector<Separation>> result;
+  for (std::size_t at = 0; at < other.values[stage].rows.size(); ++at)
+    raise(result.emplace_back(profiles_.size()), other, stage, at);
+  return result;
+}
+
+// Where some rows have no value under the neighbour, or one that is not proven, the others still tell.
+SeparationTable Separator::quickly_to(const Case& neighbour) const {
+  SeparationTable table = empty_table(neighbour);
+  if (rows_.are_equal(neighbour)) return table;
+  std::exception_ptr refusal;
+  bool is_told = false;
+  const bool shares = have_same_vectors(case_, neighbour);
+  for (std::size_t batch = 0; batch < SeparationRows::batches; ++batch) {
+    try {
+      raise(table, some_evaluated(neighbour, rows_.batch(neighbour, batch), shares));
+      is_told = true;
+    } catch (const UndecidedError&) {
+      refusal = std::current_exception();
+      continue;
+    } catch (const InputError&) {
+      refusal = std::current_exception();
+      continue;
+    }
+    double least = infinity;
     for (std::size_t profile = 0; profile < profiles_.size(); ++profile)
-      for (std::size_t i = 0; i < a.hi.size(); ++i) {
-        const double value = separation(a, own_.budgets[profile][stage], b, other.budgets[profile][stage], i);
-        const auto element = static_cast<std::int64_t>(i);
-        if (value > table[stage][profile].value)
-          table[stage][profile] = {value, a.rows[static_cast<std::size_t>(element / length)], element % length};
-      }
+      least = std::min(least, largest_separation(table, profile).value);
+    if (is_plain(least, batch + 1)) break;
   }
+  if (!is_told) std::rethrow_exception(refusal);
   return table;
 }
 

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "conformance/format.hpp"
 #include "conformance/neighbour.hpp"
+#include "reference/row_jacobian.hpp"
 #include "reference/sample_case.hpp"
 
 namespace qkcts {
@@ -97,6 +99,101 @@ TEST(Separation, ANeighboursOwnValuesFailWhereItExceedsOne) {
     EXPECT_GT(std::fabs(got - z), static_cast<double>(budgets[QKCTS_STAGE_OUTPUT].delta[i])) << neighbour.name;
   }
   EXPECT_GE(separated, 10);
+}
+
+// The few rows that are looked at first give what the whole case gives on these rows, bit for bit: values and budgets
+// do not depend on how much is evaluated around them, nor on whether q, k and v are shared.
+TEST(QuickSeparation, IsTheFullOneOnTheRowsThatItLooksAt) {
+  for (const char* contract : {"gemma2_softcap_window", "clause_projection", "clause_v_norm_hidden"}) {
+    SampleSpec spec;
+    spec.shape = {1, 4, 2, 5, 6, 8, 6};  // heads that share keys: another mapping reads others
+    const Case c = sample_case(shipped_contract(contract), spec);
+    const Separator separator(c, every_row(c), {shipped_profile("f32"), shipped_profile("f32_ftz")});
+    std::size_t compared = 0, sharing = 0;
+    for (const Neighbour& neighbour : neighbours(c.contract.terms)) {
+      const std::optional<Case> other = case_under(c, neighbour.terms);
+      if (!other) continue;
+      SeparationTable quick, full;
+      try {
+        quick = separator.quickly_to(*other);
+        full = separator.to(*other);
+      } catch (const InputError&) {
+        continue;
+      }
+      ++compared;
+      sharing += have_same_vectors(c, *other) ? 1 : 0;
+      for (const qkcts_stage stage : all_stages)
+        for (std::size_t profile = 0; profile < full[stage].size(); ++profile)
+          EXPECT_LE(quick[stage][profile].value, full[stage][profile].value) << contract << " " << neighbour.name;
+      for (const qkcts_stage stage : {QKCTS_STAGE_K_NORM, QKCTS_STAGE_OUTPUT}) {
+        if (full[stage].empty()) continue;
+        const std::vector<std::vector<Separation>> rows = separator.by_row(*other, stage);
+        for (std::size_t profile = 0; profile < full[stage].size(); ++profile) {
+          const Separation& found = quick[stage][profile];
+          if (found.value > 0) {
+            EXPECT_EQ(rows[found.row][profile].value, found.value) << contract << neighbour.name;
+          }
+        }
+      }
+    }
+    EXPECT_GE(compared, 10U) << contract;
+    EXPECT_GE(sharing, 3U) << contract;
+  }
+}
+
+// The first neighbour that is asked for reads the keys of another head, which the contract's own rows would not need.
+TEST(QuickSeparation, OfAnotherMappingOfHeads) {
+  SampleSpec spec;
+  spec.shape = {1, 4, 2, 5, 6, 8, 6};
+  const Case c = sample_case(shipped_contract("plain_sdpa"), spec);
+  qkcts_contract terms = c.contract.terms;
+  terms.heads.mapping = QKCTS_HEADS_TILE;
+  const std::optional<Case> other = case_under(c, terms);
+  ASSERT_TRUE(other && have_same_vectors(c, *other));
+  const Separator separator(c, every_row(c), {shipped_profile("f32")});
+  const Separation found = separator.quickly_to(*other)[QKCTS_STAGE_PROBS].at(0);
+  EXPECT_GT(found.value, 1);
+  EXPECT_EQ(separator.by_row(*other, QKCTS_STAGE_PROBS)[found.row][0].value, found.value);
+}
+
+TEST(QuickSeparation, LooksAtFewRowsAndAtTheTellingOnesFirst) {
+  SampleSpec spec;
+  spec.shape = {1, 4, 2, 16, 16, 8, 6};
+  Case c = sample_case(shipped_contract("qwen3_rmsnorm"), spec);
+  Tensor& q = *c.inputs.tensors[static_cast<std::size_t>(Input::q)];
+  for (std::size_t d = 0; d < 8; ++d)
+    q.set_pattern((2 * 16 + 9) * 8 + d, encode(Format::binary32, std::ldexp(1.0, -9)));
+  const StageRows stored = every_row(c);
+  const SeparationRows rows(c, stored);
+  qkcts_contract terms = c.contract.terms;
+  terms.q_norm.root = QKCTS_OUTSIDE_ROOT;
+  const Case outside = *case_under(c, terms);
+  const auto holds = [](const StageRows& batch, std::uint32_t row) {
+    const std::vector<std::uint32_t>& list = batch[QKCTS_STAGE_OUTPUT];
+    return std::find(list.begin(), list.end(), row) != list.end();
+  };
+  EXPECT_TRUE(holds(rows.batch(outside, 0), 2 * 16 + 9)) << "the smallest row that is not zero";
+  EXPECT_LE(rows.batch(outside, 0)[QKCTS_STAGE_OUTPUT].size(), 6U);
+  for (std::size_t i = 0; i < SeparationRows::batches; ++i)
+    EXPECT_LE(rows.batch(outside, i)[QKCTS_STAGE_OUTPUT].size(), 32U);
+  terms = c.contract.terms;
+  terms.mask.causal = 0;
+  EXPECT_TRUE(holds(rows.batch(*case_under(c, terms), 0), 0)) << "sees one key in place of all";
+}
+
+TEST(RowJacobian, IsTheLargestDiagonalEntry) {
+  for (const std::vector<double>& p : {std::vector<double>{0.25, 0.25, 0.25, 0.25},
+                                       {0.9, 0.06, 0.04},
+                                       {0.5, 0.5},
+                                       {0.4, 0.35, 0.25},
+                                       {1.0},
+                                       {0.55, 0.45}}) {
+    RowStatistics statistics;
+    statistics.p_max = {*std::max_element(p.begin(), p.end())};
+    double largest = 0;
+    for (const double x : p) largest = std::max(largest, x * (1 - x));
+    EXPECT_NEAR(row_jacobians(statistics)[0], largest, 1e-15);
+  }
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow twin of the reference: recomputes every stage of dumped cases with mpmath and compares every stored bit.
 
-usage: slow_twin.py PATH/reference_dump [flip | neighbours | points]
+usage: slow_twin.py PATH/reference_dump [flip | neighbours | points | special]
 
 It shares no code with the reference and writes the formulas differently: the variance is E[x^2] - E[x]^2, a rotation is
 a complex product, the softmax is formed without any shift, roundings are integer divisions. With `flip` every third
 case is recomputed under a slightly wrong epsilon, scale or mask; the comparison must then fail (the control of this
 control), and the exit status says so. With `neighbours` the cases of a clause are recomputed under a contract that
 differs in this clause alone; in one of them at least that must be noticed. With `points` the cases have rounding points
-drawn by lot; without them no case may agree.
+drawn by lot; without them no case may agree. With `special` they have NaN and infinities in their inputs.
 """
 import json
 import subprocess
@@ -21,6 +21,7 @@ from mpmath import mpf
 from slow_twin_attention import BITS, Twin, number
 from slow_twin_neighbours import NEIGHBOURS, changed
 from slow_twin_rotation import wave
+from slow_twin_special import SpecialTwin, fits
 from slow_twin_rounding import INF, fraction, hi_lo, power_of_two, snap, to_pattern
 
 ZERO = mpf(2) ** -2400
@@ -94,6 +95,7 @@ def compare(case, flip=False):
             with mpmath.workprec(BITS):
                 compare_element(z, stored, stage["format"], f"{case['slug']} {case['format']} {name}[{i}]")
             count += 1
+    compare_before(twin.products, case.get("products", {}), f"{case['slug']} {case['format']} before product")
     for name, values in twin.statistics.items():
         for i, (z, text) in enumerate(zip(values, case["statistics"][name])):
             x = number(text)
@@ -146,12 +148,49 @@ def check_points(cases):
     return cases and not missed
 
 
+def compare_special(case):
+    twin = SpecialTwin(case)
+    classes = 0
+    for name, stage in case["stages"].items():
+        for i, (z, stored) in enumerate(zip(twin.stages[name], stage["elements"])):
+            where = f"{case['slug']} {case['format']} {name}[{i}]"
+            fit = fits(z, stored)
+            classes += fit is not None
+            assert fit is not False, (where, z, stored)
+            if fit is None and stored[3] != HIDDEN:
+                with mpmath.workprec(BITS):
+                    compare_element(z, stored, stage["format"], where)
+    return classes
+
+
+def without_special_values(case):
+    case = json.loads(json.dumps(case))
+    for tensor in case["inputs"].values():
+        tensor["values"] = [text if number(text) - number(text) == 0 else "0x1p+0" for text in tensor["values"]]
+    return case
+
+
+def check_special(cases):
+    classes = [compare_special(case) for case in cases]
+    print(f"{len(cases)} cases with NaN and infinities agree, {sum(classes)} elements by class")
+    missed = 0
+    for case in cases[::9]:
+        try:
+            compare_special(without_special_values(case))
+        except AssertionError:
+            continue
+        missed += 1
+        print("a number in the place of the special value is not noticed:", case["slug"])
+    return cases and all(classes) and missed == 0
+
+
 def main():
     what = sys.argv[2] if len(sys.argv) > 2 else "check"
-    dump = subprocess.run([sys.argv[1], "points" if what == "points" else "all"],
+    dump = subprocess.run([sys.argv[1], what if what in ("points", "special") else "all"],
                           check=True, capture_output=True, text=True).stdout
     cases = [json.loads(line) for line in dump.splitlines()]
-    checks = {"check": check, "flip": check_flipped, "neighbours": check_neighbours, "points": check_points}
+    checks = {"check": check, "flip": check_flipped, "neighbours": check_neighbours, "points": check_points,
+              "special": check_special}
     return 0 if checks[what](cases) else 1
 
 

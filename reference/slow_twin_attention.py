@@ -79,6 +79,7 @@ class Twin:
         self.B, self.Hq, self.Hkv, self.Lq, self.Lk, self.D, self.Dv = case["shape"]
         self.stages = {}
         self.before = {}  # of stages with a rounding point: their values before it
+        self.products = []  # of q and k, before the point `product`
         self.points = Points(self.contract)
         self.statistics = {"entropy": [], "p_max": [], "score_max": []}
         with mpmath.workprec(BITS):
@@ -111,7 +112,9 @@ class Twin:
                 row = [mpf(x(b, t, e)) for e in range(x.shape[2])]
                 if norm["kind"] != "none" and self.is_known(name, b, t):
                     row = normalise([(0, row)], norm, self.inputs.get(name + "_x_gain"),
-                                    self.inputs.get(name + "_x_bias"), self.flip)[0]
+                                    self.inputs.get(name + "_x_bias"), self.flip,
+                                    lambda place, z: self.points(f"{name}_input_{place}", z))[0]
+                    row = [self.points(name + "_input_norm", y) for y in row]
                 for h in range(heads):
                     vectors[b, h, t] = [
                         mpmath.fdot(row + [mpf(1)], columns[c] + [mpf(bias(c)) if bias else mpf(0)])
@@ -225,7 +228,7 @@ class Twin:
                 "offset": lambda: mask["offset"]}[mask.get("alignment", "top_left")]()
 
     def is_seen(self, b, j):
-        if self.contract.get("softmax", {}).get("hidden_values", "finite") == "finite":
+        if self.contract.get("softmax", {}).get("hidden_values", "finite") != "excluded":
             return True
         return any(self.visible(b, h, t, j) for h in range(self.Hq) for t in range(self.Lq))
 
@@ -291,8 +294,9 @@ class Twin:
                     q = self.q[b, h, t]
                     if "scaled_q" in self.points.formats:
                         q, tau = [self.points("scaled_q", x * tau) for x in q], mpf(1)
-                    scores = [tau * mpmath.fdot(q, self.k[b, g, j]) if seen[j] else mpmath.nan
-                              for j in range(self.Lk)]
+                    products = [mpmath.fdot(q, self.k[b, g, j]) if seen[j] else mpmath.nan for j in range(self.Lk)]
+                    self.products += products
+                    scores = [self.points("product", x) * tau for x in products]
                     self.before["scores"] += scores
                     scores = [self.points("scores", s) for s in scores]
                     bias = [mpf(self.inputs["bias"](b, h, t, j)) if "bias" in self.inputs else mpf(0)

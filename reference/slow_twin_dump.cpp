@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints sample cases with the reference's stages as JSON lines, for slow_twin.py to recompute.
-// usage: reference_dump all | points | CONTRACT FORMAT full|coarse|wide|tiny SEED
+// usage: reference_dump all | points | special | CONTRACT FORMAT full|coarse|wide|tiny SEED
 #include <cstdio>
 #include <iterator>
+#include <limits>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "conformance/json.hpp"
+#include "conformance/special_values.hpp"
 #include "reference/attention.hpp"
 #include "reference/sample_case.hpp"
 
@@ -49,6 +51,7 @@ Json case_json(const Case& c) {
     }
     for (const double before : result.exact.before[stage]) target["before"].push_back(exact_text(before));
   }
+  for (const double product : result.exact.products) document["products"]["before"].push_back(exact_text(product));
   for (const auto& [name, values] : {std::pair{"entropy", &result.statistics.entropy},
                                      {"p_max", &result.statistics.p_max},
                                      {"score_max", &result.statistics.score_max}})
@@ -122,6 +125,16 @@ void draw_points(qkcts_contract& terms, std::uint64_t seed) {
   terms.rounding.probs = draw();
   terms.rounding.output = QKCTS_BFLOAT16;
   terms.rounding.saturate = 1;
+  terms.rounding.product = terms.rounding.scaled_q == 0 ? draw() : 0;
+  const auto input_points = [&](const qkcts_norm& norm) {
+    qkcts_input_rounding points{};
+    if (terms.projection.form == QKCTS_PROJECTION_NONE || norm.applied == 0) return points;
+    points.norm = draw();
+    if (points.norm != 0) points.unit = draw();
+    return points;
+  };
+  terms.rounding.q_input = input_points(terms.projection.q_input);
+  terms.rounding.k_input = input_points(terms.projection.k_input);
 }
 
 void print_points() {
@@ -142,6 +155,36 @@ void print_points() {
     }
 }
 
+// One NaN or infinity in each case, in q, k (or what they are projected from), v, a gain in turn, at the first place
+// where it may stand.
+void print_special() {
+  constexpr Input inputs[] = {Input::q, Input::k, Input::v, Input::q_x, Input::k_x, Input::q_gain, Input::k_gain};
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double values[] = {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity};
+  std::uint64_t seed = 2000;
+  for (const std::string& name : shipped_contracts()) {
+    const Contract contract = shipped_contract(name);
+    if (has_rounding_points(contract.terms.rounding)) continue;
+    for (const Input input : inputs) {
+      SampleSpec spec;
+      spec.seed = ++seed;
+      spec.shape = {1, 2, 1, 3, 4, 20, 3};
+      if (contract.terms.rotation.tables == QKCTS_TABLES_PER_HEAD) spec.shape.kv_heads = spec.shape.q_heads;
+      if (!shape_fault(contract.terms, spec.shape).empty()) spec.shape.head_dim = 32;
+      Case c = sample_case(contract, spec);
+      if (!c.inputs.has(input)) continue;
+      Tensor& tensor = *c.inputs.tensors[static_cast<std::size_t>(input)];
+      for (std::size_t i = seed % 5; i < tensor.count(); ++i) {
+        const std::uint64_t before = tensor.pattern(i);
+        tensor.set_pattern(i, encode(c.inputs.format, values[seed % 3]));
+        if (case_fault(c).empty() && has_special_values(c)) break;
+        tensor.set_pattern(i, before);
+      }
+      if (has_special_values(c)) std::puts(canonical_text(case_json(c)).c_str());
+    }
+  }
+}
+
 SampleValues values_named(const std::string& name) {
   if (name == "coarse") return SampleValues::coarse;
   if (name == "wide") return SampleValues::wide;
@@ -159,6 +202,10 @@ int main(int argc, char** argv) {
     }
     if (argc == 2 && std::string(argv[1]) == "points") {
       qkcts::print_points();
+      return 0;
+    }
+    if (argc == 2 && std::string(argv[1]) == "special") {
+      qkcts::print_special();
       return 0;
     }
     if (argc != 5) return 2;

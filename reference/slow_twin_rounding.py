@@ -18,19 +18,21 @@ def fraction(z):
 
 def floor_log2(x):
     """floor(log2 |x|) of a non-zero Fraction."""
-    e = abs(x.numerator).bit_length() - x.denominator.bit_length()
-    power = Fraction(1 << e) if e >= 0 else Fraction(1, 1 << -e)
-    return e if abs(x) >= power else e - 1
+    n, d = abs(x.numerator), x.denominator
+    e = n.bit_length() - d.bit_length()
+    return e if (n >= d << e if e >= 0 else n << -e >= d) else e - 1
 
 
 def power_of_two(e):
     return Fraction(1 << e) if e >= 0 else Fraction(1, 1 << -e)
 
 
-def half_even(x):
-    n, r = divmod(x.numerator, x.denominator)
+def half_even(x, e=0):
+    """x / 2^e as an integer, ties to even. (Shifts: a quotient of Fractions would look for common factors.)"""
+    n, d = (x.numerator, x.denominator << e) if e >= 0 else (x.numerator << -e, x.denominator)
+    n, r = divmod(n, d)
     twice = 2 * r
-    return n + 1 if twice > x.denominator or (twice == x.denominator and n & 1) else n
+    return n + 1 if twice > d or (twice == d and n & 1) else n
 
 
 def to_pattern(x, name):
@@ -41,13 +43,12 @@ def to_pattern(x, name):
     if x == 0:
         return sign, Fraction(0)
     e = max(floor_log2(x), emin)
-    quantum = power_of_two(e - precision + 1)
-    units = half_even(x / quantum)
+    units = half_even(x, e - precision + 1)
     pattern = ((e - emin) << (precision - 1)) + units
     infinity = (emax - emin + 2) << (precision - 1)
     if pattern >= infinity:
         return sign | infinity, INF
-    value = units * quantum
+    value = units * power_of_two(e - precision + 1)
     return sign | pattern, -value if sign else value
 
 
@@ -56,13 +57,16 @@ def hi_lo(x):
     if hi == INF:
         return (INF if x > 0 else -INF), 0
     e = -1022 if hi == 0 else max(floor_log2(hi), -1022)
-    return hi, half_even((x - hi) * 256 / power_of_two(e - 52))
+    return hi, half_even(x - hi, e - 60)  # in 1/256 of the unit 2^(e - 52)
 
 
 def snap(x):
     """The boundary that x stands on up to the error of the twin, else x."""
     if x == 0:
         return x
-    grid = power_of_two(max(floor_log2(x), -1022) - 62)
-    t = Fraction(half_even(x / grid)) * grid
-    return t if t != 0 and abs(x - t) < abs(x) * power_of_two(-1500) else x
+    grid = max(floor_log2(x), -1022) - 62
+    t = half_even(x, grid) * power_of_two(grid)
+    if t == 0 or t == x:
+        return x
+    off = abs(x - t)
+    return t if floor_log2(off) <= floor_log2(x) - 1500 and off < abs(x) * power_of_two(-1500) else x

@@ -43,12 +43,36 @@ void add_stage(Sha256& hash, qkcts_stage stage, const GoldenStage& golden, Forma
   }
 }
 
+void add_separation(Sha256& hash, const SeparationRecord& record) {
+  hash.update_number(record.neighbours.size());
+  for (const std::string& name : record.neighbours) hash.update_field(name);
+  add_array(hash, record.values);
+  add_array(hash, record.places);
+}
+
+// Nothing for an empty list.
+void add_named_list(Sha256& hash, std::string_view name, const std::vector<DigestEntry>& list) {
+  if (list.empty()) return;
+  hash.update_field(name);
+  hash.update_number(list.size());
+  for (const DigestEntry& entry : list) {
+    hash.update_field(entry.name);
+    hash.update_field(entry.digest);
+  }
+}
+
+std::string text_digest(const std::string& text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.finish();
+}
+
 }  // namespace
 
 std::string case_digest(const GoldenCase& golden) {
   const Case& c = golden.input;
   Sha256 hash;
-  hash.update_field("qkcts-case 1");
+  hash.update_field(golden.jacobian ? "qkcts-case 2" : "qkcts-case 1");
   hash.update_field(c.slug);
   hash.update_field(c.contract.name);
   hash.update_field(contract_digest(c.contract));
@@ -65,17 +89,20 @@ std::string case_digest(const GoldenCase& golden) {
   add_range(hash, golden.entropy);
   add_range(hash, golden.p_max);
   add_range(hash, golden.score_max);
+  if (golden.jacobian) add_range(hash, *golden.jacobian);
   for (std::size_t i = 0; i < input_count; ++i)
     if (c.inputs.tensors[i]) add_tensor(hash, input_name(static_cast<Input>(i)), *c.inputs.tensors[i]);
   for (const qkcts_stage stage : all_stages)
     if (golden.stages[stage].present) add_stage(hash, stage, golden.stages[stage], c.inputs.format);
+  if (golden.jacobian) add_separation(hash, golden.separation);
   return hash.finish();
 }
 
 std::string corpus_digest(const std::string& suite, std::uint64_t seed, const std::vector<DigestEntry>& contracts,
-                          const std::vector<DigestEntry>& cases, const std::vector<DigestEntry>& profiles) {
+                          const std::vector<DigestEntry>& cases, const std::vector<DigestEntry>& profiles,
+                          const std::vector<DigestEntry>& relations) {
   Sha256 hash;
-  hash.update_field("qkcts-corpus 1");
+  hash.update_field(relations.empty() ? "qkcts-corpus 1" : "qkcts-corpus 2");
   hash.update_field(suite);
   hash.update_number(seed);
   for (const auto* list : {&contracts, &cases}) {
@@ -85,21 +112,17 @@ std::string corpus_digest(const std::string& suite, std::uint64_t seed, const st
       hash.update_field(entry.digest);
     }
   }
-  if (!profiles.empty()) {
-    hash.update_field("profiles");
-    hash.update_number(profiles.size());
-    for (const DigestEntry& entry : profiles) {
-      hash.update_field(entry.name);
-      hash.update_field(entry.digest);
-    }
-  }
+  add_named_list(hash, "profiles", profiles);
+  add_named_list(hash, "relations", relations);
   return hash.finish();
 }
 
 std::string own_profile_digest(const std::string& text) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(text)));
-  return hash.finish();
+  return text_digest(text);
+}
+
+std::string relation_digest(const std::string& text) {
+  return text_digest(text);
 }
 
 }  // namespace qkcts

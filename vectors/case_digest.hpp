@@ -19,8 +19,11 @@ struct DigestEntry {
 };
 // Contracts and cases sorted by name.
 std::string corpus_digest(const std::string& suite, std::uint64_t seed, const std::vector<DigestEntry>& contracts,
-                          const std::vector<DigestEntry>& cases, const std::vector<DigestEntry>& profiles = {});
+                          const std::vector<DigestEntry>& cases, const std::vector<DigestEntry>& profiles = {},
+                          const std::vector<DigestEntry>& relations = {});
 // Of the canonical text of a profile.
 std::string own_profile_digest(const std::string& text);
+// Of the canonical text of a relation.
+std::string relation_digest(const std::string& text);
 
 }  // namespace qkcts

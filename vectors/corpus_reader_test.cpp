@@ -89,7 +89,7 @@ TEST(CorpusReader, GivesBackWhatWasWritten) {
   EXPECT_EQ(reader.info().suite, "test");
   EXPECT_EQ(reader.info().generator_version, "test generator");
   EXPECT_EQ(reader.info().seed, 7U);
-  EXPECT_EQ(reader.info().format_version, 1);
+  EXPECT_EQ(reader.info().format_version, 4);
   EXPECT_EQ(reader.info().digest.size(), 64U);
   ASSERT_EQ(reader.slugs().size(), cases.size());
   EXPECT_TRUE(std::is_sorted(reader.slugs().begin(), reader.slugs().end()));

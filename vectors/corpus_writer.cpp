@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vectors/corpus_writer.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <span>
 
 #include <fmt/format.h>
 
-#include "conformance/file.hpp"
 #include "vectors/case_digest.hpp"
+#include "vectors/file_replacement.hpp"
 #include "vectors/format_version.hpp"
 #include "vectors/hdf5_file.hpp"
 #include "vectors/layout.hpp"
@@ -44,36 +39,22 @@ std::vector<std::byte> narrowed(const std::vector<std::uint64_t>& patterns, std:
   return bytes;
 }
 
-// What is wrong with the name is said in the user's words, before any work is done.
-void require_place(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw WriteError(fmt::format("{}: is a folder", path));
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
-    throw WriteError(fmt::format("{}: cannot be written: there is no folder {}", path, folder.string()));
-}
-
-void sync_folder(const std::string& path) {
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;  // the rename stands; only its survival of a power cut is not forced
-  ::fsync(fd);
-  ::close(fd);
-}
-
 }  // namespace
 
 struct CorpusWriter::State {
-  std::string path;
-  std::string temporary;
+  State(const std::string& where, const std::string& temporary, const CorpusHeader& head)
+      : target(where, temporary), header(head) {}
+
+  FileReplacement target;
+  const std::string& path = target.path();
   CorpusHeader header;
   std::unique_ptr<Hdf5Output> file;
   std::map<std::string, std::string> contracts;  // name -> digest
   std::map<std::string, std::string> cases;      // slug -> digest
   std::map<std::string, std::string> profiles;   // those that are not shipped: name -> digest
+  std::map<std::string, Relation> relations;     // written at the end
   std::set<std::string> groups;
   std::uint32_t version = schema::first_version;
-  bool finished = false;
 
   void make_group(const std::string& group) {
     if (group.empty() || !groups.insert(group).second) return;
@@ -102,6 +83,10 @@ struct CorpusWriter::State {
     file->write_text("", attribute::precision_policy, schema::precision_policy);
     file->write_text("", attribute::suite, header.suite);
     file->write_numbers("", attribute::seed, StoredType::uint64, std::as_bytes(std::span(&header.seed, 1)));
+    if (!header.shard.empty()) {
+      file->write_text("", attribute::shard, header.shard);
+      file->write_text("", attribute::plan_digest, header.plan_digest);
+    }
     make_group(schema::contracts);
     make_group(schema::cases);
   }
@@ -172,6 +157,35 @@ struct CorpusWriter::State {
       write_dataset(group + "/" + schema::trust, StoredType::uint8, "uint8", profiled, bytes_of(trust));
   }
 
+  void write_separation(const std::string& group, const GoldenCase& golden) {
+    const SeparationRecord& record = golden.separation;
+    const StageLayout layout =
+        separation_layout(record.neighbours.size(), stages_of(golden.input.contract.terms), golden.profiles.size());
+    make_group(group);
+    file->write_texts(group, attribute::neighbours, record.neighbours);
+    write_dataset(fmt::format("{}/{}", group, schema::separation_value), StoredType::binary32, "binary32", layout,
+                  bytes_of(record.values));
+    write_dataset(fmt::format("{}/{}", group, schema::separation_place), StoredType::uint32, "uint32",
+                  with_coordinates(layout), bytes_of(record.places));
+  }
+
+  std::vector<DigestEntry> write_relations() {
+    std::vector<DigestEntry> digests;
+    for (const auto& [slug, relation] : relations) {
+      for (const std::string& name : relation.cases)
+        if (cases.count(name) == 0)
+          throw InputError(fmt::format("{}: relation {} names {}, which is no case", path, slug, name));
+      const std::string group = fmt::format("{}/{}", schema::relations, slug);
+      const std::string text = relation_text(relation);
+      digests.push_back({slug, relation_digest(text)});
+      make_group(group);
+      file->write_text(group, attribute::json, text);
+      file->write_text(group, attribute::digest, digests.back().digest);
+    }
+    if (!relations.empty()) version = std::max(version, relation_version);
+    return digests;
+  }
+
   void write_range(const std::string& group, const char* name, const Range& range) {
     const std::array<double, 3> values{range.min, range.median, range.max};
     file->write_numbers(group, name, StoredType::binary64, std::as_bytes(std::span(values)));
@@ -192,32 +206,18 @@ struct CorpusWriter::State {
     write_range(group, attribute::entropy, golden.entropy);
     write_range(group, attribute::p_max, golden.p_max);
     write_range(group, attribute::score_max, golden.score_max);
+    if (golden.jacobian) write_range(group, attribute::jacobian, *golden.jacobian);
     file->write_text(group, attribute::digest, golden.digest);
   }
 };
 
-CorpusWriter::CorpusWriter(const std::string& path, const CorpusHeader& header) : state_(std::make_unique<State>()) {
-  state_->path = path;
-  require_replaceable(path);
-  state_->temporary = fmt::format("{}.partial.{}", path, ::getpid());  // apart from those of other runs
-  state_->header = header;
-  require_place(path);
-  try {
-    state_->file = std::make_unique<Hdf5Output>(state_->temporary, path);
-    state_->write_head();
-  } catch (...) {
-    state_->file.reset();
-    ::unlink(state_->temporary.c_str());
-    throw;
-  }
+CorpusWriter::CorpusWriter(const std::string& path, const CorpusHeader& header, const std::string& temporary)
+    : state_(std::make_unique<State>(path, temporary, header)) {
+  state_->file = std::make_unique<Hdf5Output>(state_->target.temporary(), path);
+  state_->write_head();
 }
 
-CorpusWriter::~CorpusWriter() {
-  if (state_->finished) return;
-  const bool ours = state_->file != nullptr;
-  state_->file.reset();
-  if (ours) ::unlink(state_->temporary.c_str());
-}
+CorpusWriter::~CorpusWriter() = default;
 
 void CorpusWriter::add(GoldenCase& golden) {
   const Case& c = golden.input;
@@ -226,6 +226,8 @@ void CorpusWriter::add(GoldenCase& golden) {
   if (golden.profiles.empty()) throw InputError(fmt::format("{}: case {} has no profile", state_->path, c.slug));
   if (state_->groups.count(group) != 0 || state_->lies_inside_a_case(c.slug))
     throw InputError(fmt::format("{}: case {} exists already, or another one lies inside it", state_->path, c.slug));
+  if (!golden.jacobian && !golden.separation.neighbours.empty())
+    throw InputError(fmt::format("{}: case {} has separations without jacobian", state_->path, c.slug));
   golden.digest = case_digest(golden);
   state_->write_contract(c.contract);
   for (const auto& [name, text] : golden.own_profiles)
@@ -241,7 +243,16 @@ void CorpusWriter::add(GoldenCase& golden) {
     if (golden.stages[stage].present)
       state_->write_stage(fmt::format("{}/{}/{}", group, schema::stages, stage_name(stage)), stage,
                           golden.stages[stage], c);
+  if (!golden.separation.neighbours.empty())
+    state_->write_separation(fmt::format("{}/{}", group, schema::separation), golden);
+  if (golden.jacobian) state_->version = std::max(state_->version, separation_version);
   state_->cases.emplace(c.slug, golden.digest);
+}
+
+void CorpusWriter::add(const Relation& relation) {
+  if (!is_slug(relation.slug)) throw InputError(fmt::format("{}: {} is no valid slug", state_->path, relation.slug));
+  if (!state_->relations.emplace(relation.slug, relation).second)
+    throw InputError(fmt::format("{}: relation {} exists already", state_->path, relation.slug));
 }
 
 std::string CorpusWriter::finish() {
@@ -249,21 +260,14 @@ std::string CorpusWriter::finish() {
   for (const auto& [name, digest] : state_->contracts) contracts.push_back({name, digest});
   for (const auto& [slug, digest] : state_->cases) cases.push_back({slug, digest});
   for (const auto& [name, digest] : state_->profiles) profiles.push_back({name, digest});
-  std::string digest = corpus_digest(state_->header.suite, state_->header.seed, contracts, cases, profiles);
+  const std::vector<DigestEntry> relations = state_->write_relations();
+  std::string digest = corpus_digest(state_->header.suite, state_->header.seed, contracts, cases, profiles, relations);
   state_->file->write_text("", attribute::digest, digest);
   if (state_->version != schema::first_version)
     state_->file->overwrite_numbers("", attribute::format_version, StoredType::uint32,
                                     std::as_bytes(std::span(&state_->version, 1)));
   state_->file->close();
-  const int fd = ::open(state_->temporary.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool synced = fd >= 0 && ::fsync(fd) == 0;
-  const int sync_errno = errno;
-  if (fd >= 0) ::close(fd);
-  if (!synced) throw WriteError(fmt::format("{}: cannot be written: {}", state_->path, std::strerror(sync_errno)));
-  if (::rename(state_->temporary.c_str(), state_->path.c_str()) != 0)
-    throw WriteError(fmt::format("{}: cannot be renamed to: {}", state_->path, std::strerror(errno)));
-  state_->finished = true;
-  sync_folder(state_->path);
+  state_->target.commit();
   return digest;
 }
 

@@ -90,12 +90,60 @@ std::string subnormal_broken(const GoldenCase& golden) {
   return {};
 }
 
+// ---- small_rows ---------------------------------------------------------------------------------------------------
+
+std::string small_rows_fault(const Draft& draft) {
+  for (const Side side : {Side::query, Side::key})
+    if (draft.norm(side).applied != 0) return {};
+  return "needs a norm";
+}
+
+// rms of the rows of token t: 1, 1e-2 ... 1e-12 in turn, 1 ... 1e-3 in binary16, whatever the epsilon.
+double small_level(Format format, std::int64_t t) {
+  constexpr double levels[] = {1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12}, of_half[] = {1, 1e-1, 1e-2, 1e-3};
+  return format == Format::binary16 ? of_half[t % std::ssize(of_half)] : levels[t % std::ssize(levels)];
+}
+
+void draw_small_rows(Draft& draft) {
+  for (const Side side : {Side::query, Side::key}) {
+    if (draft.norm(side).applied == 0) continue;
+    for (std::int64_t b = 0; b < draft.shape.batch; ++b)
+      for (std::int64_t h = 0; h < draft.heads(side); ++h)
+        for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
+          double* const row = draft.row(side, b, h, t);
+          for (std::int64_t d = 0; d < draft.shape.head_dim; ++d) row[d] *= small_level(draft.format, t);
+        }
+  }
+}
+
+std::string small_rows_broken(const GoldenCase& golden) {
+  const Case& c = golden.input;
+  for (const Side side : {Side::query, Side::key}) {
+    if (norm_of(c.contract.terms, side).applied == 0) continue;
+    const Tensor rows = rows_of(c, side);
+    const std::int64_t tokens = rows.shape[2], heads = rows.shape[1];
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      double squares = 0;
+      for (std::int64_t h = 0; h < heads; ++h) squares += sum_of_squares(row_of(rows, h * tokens + t));
+      const auto count = static_cast<double>(heads * rows.shape[3]);
+      const double share = std::sqrt(squares / count) / small_level(c.inputs.format, t);
+      if (std::abs(share - 1) > 5 * std::sqrt(1.9 / count))
+        return fmt::format("token {} has {:.3g} times the rms of its level", t, share);
+    }
+  }
+  return {};
+}
+
 constexpr InputFamily list[] = {
     {"huge", "entries whose squares come near the end of the exponent range, without reaching it", "QK-NORM",
      "largest entry at least 2^55 (2^12 in binary16, 2^500 in binary64), no sum of squares overflows", huge_fault,
      draw_huge, huge_broken, true},
     {"subnormal", "half of the entries are subnormal: gradual underflow and flushing differ", "QK-FMT",
      "a third of q, k and v is subnormal", always, draw_subnormal, subnormal_broken, true},
+    {"small_rows",
+     "rows of rms 1 to 1e-12 under any epsilon: one set of inputs for a sweep of epsilons and their places", "QK-EPS",
+     "rows of a token have an rms of 1, 1e-2 ... 1e-12 in turn (binary16: 1 ... 1e-3), none is zero", small_rows_fault,
+     draw_small_rows, small_rows_broken, true},
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ bool is_of_abi_1_2(const FieldValue& value) {
   constexpr std::string_view sections[] = {"v_norm.", "projection.", "q_input_norm.", "k_input_norm.", "rounding."};
   if (value.path == "rope.tables") return true;
   if (value.path == "score.query_temperature") return value.json == "\"log_ratio\"";
+  if (value.path == "softmax.hidden_values") return value.json == "\"propagated\"";
   return std::any_of(std::begin(sections), std::end(sections),
                      [&](std::string_view section) { return value.path.compare(0, section.size(), section) == 0; });
 }

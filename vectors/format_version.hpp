@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version that a file has to say. Inputs, values and rules of a file follow from its contracts, and so does the
-// version: equal corpora are equal files, and a reader of version 1 refuses only what it could not understand.
+// The version that a file has to say: the smallest that knows its contracts, profiles and cases. So equal corpora are
+// equal files, and a reader of version 1 refuses only what it could not understand.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,14 @@ std::uint32_t format_version_of(const qkcts_contract& terms);
 
 // Of a file that holds a profile which is not shipped.
 constexpr std::uint32_t own_profile_version = 3;
+
+// Of a file with a case that has the statistic `jacobian`. Such a case alone may have separations.
+constexpr std::uint32_t separation_version = 4;
+
+// Of a file that holds a relation.
+constexpr std::uint32_t relation_version = 4;
+
+// The smallest one of a master file.
+constexpr std::uint32_t first_master_version = 4;
 
 }  // namespace qkcts

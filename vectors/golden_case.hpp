@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,15 @@ struct Range {  // minimum, median and maximum over the rows with a visible key
   double min = 0, median = 0, max = 0;
 };
 
+// How surely the case tells its contract from neighbouring ones (reference/separation.hpp), as lower bounds. The axes
+// are [neighbour][stage][profile]: the stages and profiles of the case in their order.
+struct SeparationRecord {
+  std::vector<std::string> neighbours;  // different names, as neighbours() gives them
+  std::vector<float> values;  // >= 0; infinity: the classes of a value differ; no_separation: no such stage there
+  std::vector<std::uint32_t> places;  // row and column of the element, two for each value; 0 and 0 where it is not > 0
+};
+constexpr float no_separation = std::numeric_limits<float>::quiet_NaN();
+
 struct GoldenCase {
   Case input;  // slug, contract, shape, input tensors
   std::string family;
@@ -34,6 +45,10 @@ struct GoldenCase {
   OwnProfiles own_profiles;  // of those that are not shipped
   std::array<GoldenStage, QKCTS_STAGE_COUNT> stages;
   Range entropy, p_max, score_max;
+  // From format version 4 on: the largest p (1 - p) of a row, which is the largest diagonal entry of the Jacobian of
+  // its softmax; and the separations, of which there are none without it.
+  std::optional<Range> jacobian;
+  SeparationRecord separation;
   std::string digest;  // SHA-256 of names, shapes, formats and raw bits
 };
 

@@ -4,11 +4,15 @@ that every expected value is the correctly rounded one. Usage: h5py_test.py CORP
 
 import hashlib
 import json
+import os
 import struct
 import sys
 
 import h5py
 import numpy
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "python"))
+from corpus import raw_bits, text  # noqa: E402
 
 INPUTS = ["q", "k", "v", "q_gain", "k_gain", "q_bias", "k_bias", "cos", "sin", "q_position_ids", "k_position_ids",
           "scale", "mask", "bias", "kv_len", "alibi_slopes", "sink", "q_document_ids", "k_document_ids", "prefix_len",
@@ -24,19 +28,6 @@ SMALLEST_EXPONENT.update({"e4m3fn": -6, "e5m2": -14})
 # The rounding point of a stage itself. q_rope and k_rope are left out: their points hold for rotated lanes only.
 POINTS = {"q_proj": "q_projection", "k_proj": "k_projection", "q_norm": "q_norm", "k_norm": "k_norm",
           "v_norm": "v_norm", "scores": "scores", "capped": "capped", "probs": "probs", "output": "output"}
-
-
-def text(value):
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def raw_bits(dataset):
-    """The stored bits: the type in memory is the type in the file, so that nothing is converted. dataset[...] would show
-    bfloat16 as float32, and change the payload of a NaN on the way."""
-    stored = dataset.id.get_type()
-    bits = numpy.empty(dataset.shape, "u%d" % stored.get_size())
-    dataset.id.read(h5py.h5s.ALL, h5py.h5s.ALL, bits, stored)
-    return bits
 
 
 class Digest:
@@ -60,9 +51,30 @@ def rows_of(stage, shape, group):
     return numpy.arange(batch * (kv_heads * k_len if of_keys else q_heads * q_len), dtype=numpy.uint32)
 
 
+def add_separation(digest, case):
+    """How surely the case tells its contract from neighbouring ones: [neighbour, stage, profile]."""
+    if "separation" not in case:
+        digest.number(0)
+        digest.field(b"")
+        digest.field(b"")
+        return
+    group = case["separation"]
+    names = [text(name) for name in group.attrs["neighbours"]]
+    value, place = group["value"][...], group["place"][...]
+    stages = [stage for stage in STAGES if stage in case["stages"]]
+    assert value.shape == (len(names), len(stages), len(case.attrs["profiles"])) and place.shape == value.shape + (2,)
+    assert (numpy.isnan(value) | (value >= 0)).all() and not place[~(value > 0)].any(), group.name
+    digest.number(len(names))
+    for name in names:
+        digest.field(name)
+    digest.field(value.tobytes())
+    digest.field(place.tobytes())
+
+
 def case_digest(slug, case, contract_digest):
     digest = Digest()
-    digest.field("qkcts-case 1")
+    has_jacobian = "jacobian" in case.attrs
+    digest.field("qkcts-case 2" if has_jacobian else "qkcts-case 1")
     digest.field(slug)
     digest.field(text(case.attrs["contract"]))
     digest.field(contract_digest)
@@ -76,7 +88,7 @@ def case_digest(slug, case, contract_digest):
     digest.number(len(case.attrs["profiles"]))
     for profile in case.attrs["profiles"]:
         digest.field(text(profile))
-    for name in ("entropy", "p_max", "score_max"):
+    for name in ("entropy", "p_max", "score_max") + (("jacobian",) if has_jacobian else ()):
         digest.hash.update(case.attrs[name].tobytes())
     for name in INPUTS:
         if name not in case["inputs"]:
@@ -107,6 +119,8 @@ def case_digest(slug, case, contract_digest):
         for profile in range(profiles):
             digest.field(group["budget"][profile].tobytes())
             digest.field(trust[profile].tobytes())
+    if has_jacobian:
+        add_separation(digest, case)
     return digest.hash.hexdigest()
 
 
@@ -116,7 +130,12 @@ def check_rounding(name, group):
     expected = group["expected"][...].astype(numpy.float64)
     high, low = group["value_hi"][...], group["value_lo"][...].astype(numpy.float64)
     finite = numpy.isfinite(expected) & numpy.isfinite(high)
-    same_class = (numpy.isnan(expected) == numpy.isnan(high)) & ((expected == high) | finite | numpy.isnan(high))
+    # Beyond the largest number of the format by half an ulp: rounded to infinity.
+    with numpy.errstate(over="ignore"):
+        threshold = numpy.ldexp(2 - 2.0 ** -PRECISION[form], 1 - SMALLEST_EXPONENT[form])
+    overflows = numpy.isinf(expected) & (expected * high > 0) & (numpy.abs(high) >= threshold)
+    same_class = (numpy.isnan(expected) == numpy.isnan(high)) & ((expected == high) | finite | overflows |
+                                                                 numpy.isnan(high))
     assert same_class.all(), name
     exponent = numpy.maximum(numpy.frexp(expected[finite])[1] - 1, SMALLEST_EXPONENT[form])
     ulp = numpy.ldexp(1.0, exponent - PRECISION[form] + 1)
@@ -151,12 +170,33 @@ def count_nans(case):
     return all_nans, other
 
 
+def relations_of(stored, cases):
+    """Slug and digest of every relation; each names cases of the file."""
+    relations = {}
+
+    def visit(prefix, above):
+        for name, group in above.items():
+            slug = prefix + name
+            if "json" not in group.attrs:
+                visit(slug + "/", group)
+                continue
+            said = text(group.attrs["json"])
+            relations[slug] = hashlib.sha256(said.encode()).hexdigest()
+            assert relations[slug] == text(group.attrs["digest"]), slug
+            assert all(case in cases for case in json.loads(said)["cases"]), slug
+
+    if "relations" in stored:
+        visit("", stored["relations"])
+    return relations
+
+
 def main(path):
     cases = {}
     nans = payloads = 0
     stored = h5py.File(path, "r")
     assert text(stored.attrs["format"]) == "qkcts-vectors"
-    assert stored.attrs["format_version"][0] in (1, 2, 3)
+    version = stored.attrs["format_version"][0]
+    assert version in (1, 2, 3, 4)
     contracts = {name: text(group.attrs["digest"]) for name, group in stored["contracts"].items()}
     profiles = {}  # those that are not shipped
     for name, group in stored.get("profiles", {}).items():
@@ -166,15 +206,20 @@ def main(path):
                  for name, group in stored["contracts"].items()}
     points = 0
 
-    def visit(name, item):
-        if isinstance(item, h5py.Group) and "contract" in item.attrs:
-            cases[name] = item
-        if isinstance(item, h5py.Dataset):
-            assert len(item.attrs["dimensions"]) == len(item.shape), item.name
+    def visit(prefix, group):  # visititems() would not follow the external links of a master file
+        for name, item in group.items():
+            if isinstance(item, h5py.Dataset):
+                assert len(item.attrs["dimensions"]) == len(item.shape), item.name
+            else:
+                if "contract" in item.attrs:
+                    cases[prefix + name] = item
+                visit(prefix + name + "/", item)
 
-    stored["cases"].visititems(visit)
+    visit("", stored["cases"])
+    assert (version == 4) == any("jacobian" in case.attrs for case in cases.values())
     total = Digest()
-    total.field("qkcts-corpus 1")
+    relations = relations_of(stored, cases)
+    total.field("qkcts-corpus 2" if relations else "qkcts-corpus 1")
     total.field(text(stored.attrs["suite"]))
     total.number(stored.attrs["seed"][0])
     total.number(len(contracts))
@@ -202,11 +247,19 @@ def main(path):
         for name in sorted(profiles):
             total.field(name)
             total.field(profiles[name])
+    if relations:
+        total.field("relations")
+        total.number(len(relations))
+        for slug in sorted(relations):
+            total.field(slug)
+            total.field(relations[slug])
     assert total.hash.hexdigest() == text(stored.attrs["digest"]), "digest of the corpus"
     assert cases
+    separated = sum("separation" in case for case in cases.values())
     formats = {text(case.attrs["format"]) for case in cases.values()}
     print("%d cases in %s: digests and roundings agree; %d NaNs in k and v, %d of them not canonical; %d stages hold "
-          "numbers of a rounding point" % (len(cases), ", ".join(sorted(formats)), nans, payloads, points))
+          "numbers of a rounding point; %d cases with separations; %d relations" %
+          (len(cases), ", ".join(sorted(formats)), nans, payloads, points, separated, len(relations)))
 
 
 main(sys.argv[1])

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The door to HDF5: files of plain groups, datasets of fixed-size numbers and small attributes, nothing else.
 //
-// No variable-length, reference or compound type, no soft or external link, no second hard link, no filter but shuffle,
-// deflate and fletcher32, in that order, is ever written or accepted. Floating-point data is written and read as raw
-// bits: the library's own conversion between float formats rounds wrongly. Objects are named by their path from the
-// root, without a leading "/"; "" is the root. Every call may come from any thread.
+// No variable-length, reference or compound type, no soft link, no second hard link, no filter but shuffle, deflate and
+// fletcher32, in that order, is ever written or accepted, and no external link is ever followed. Floating-point data is
+// written and read as raw bits: the library's own conversion between float formats rounds wrongly. Objects are named by
+// their path from the root, without a leading "/"; "" is the root. Every call may come from any thread.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,13 @@ struct StoredMember {
   bool is_group;
 };
 
+// A member, or an external link, which is never followed.
+struct StoredLink {
+  std::string name;
+  bool is_group;             // false for an external link
+  std::string file, object;  // of an external link, as they stand there; else empty
+};
+
 // A file that is being written. A failed call throws WriteError "SHOWN: OBJECT: reason". Equal calls give equal bytes.
 class Hdf5Output {
  public:
@@ -42,6 +49,8 @@ class Hdf5Output {
   Hdf5Output& operator=(const Hdf5Output&) = delete;
 
   void create_group(const std::string& group);  // its parent exists
+  // `object` of `file` under another name. Nobody looks whether it is there.
+  void link_external(const std::string& name, const std::string& file, const std::string& object);
   void write_dataset(const std::string& dataset, StoredType type, const std::vector<std::uint64_t>& extents,
                      std::span<const std::byte> bytes);
 
@@ -71,6 +80,8 @@ class Hdf5Input {
 
   const std::string& path() const;
   std::vector<StoredMember> members(const std::string& group) const;  // sorted by name, at most 65,536
+  // The same where external links may stand.
+  std::vector<StoredLink> links(const std::string& group) const;
   StoredDataset describe(const std::string& dataset) const;
   // describe() first: the caller decides whether it wants that many bytes.
   std::vector<std::byte> read(const std::string& dataset) const;

@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint64_t deflate_ratio = 1032;
 constexpr std::size_t most_members = 65536;
 constexpr int highest_rank = 8;
+constexpr std::size_t longest_link = 2048;
 
 constexpr StoredType all_stored_types[] = {
     StoredType::binary64, StoredType::binary32, StoredType::binary16, StoredType::bfloat16, StoredType::uint8,
@@ -32,6 +33,10 @@ constexpr StoredType all_stored_types[] = {
 
 [[noreturn]] void cannot_read(const std::string& path, const std::string& object) {
   refuse(path, object, "cannot be read: " + hdf5::library_reason());
+}
+
+std::string inside(const std::string& group, const std::string& name) {
+  return group.empty() ? name : fmt::format("{}/{}", group, name);
 }
 
 }  // namespace
@@ -65,6 +70,44 @@ struct Hdf5Input::State {
     Handle next(H5Oopen(group, name.c_str(), H5P_DEFAULT), H5Oclose);
     if (!next.valid()) cannot_read(path, object);
     return next;
+  }
+
+  std::vector<std::string> names_in(hid_t owner, const std::string& group) const {
+    H5G_info_t info{};
+    if (H5Gget_info(owner, &info) < 0) cannot_read(path, group);
+    if (info.nlinks > most_members) refuse(path, group, "has too many members");
+    std::vector<std::string> names;
+    const auto keep = [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
+      auto* list = static_cast<std::vector<std::string>*>(data);
+      if (list->size() >= most_members) return 1;
+      list->emplace_back(name);
+      return 0;
+    };
+    hsize_t position = 0;
+    if (H5Literate(owner, H5_INDEX_NAME, H5_ITER_INC, &position, keep, &names) != 0) cannot_read(path, group);
+    for (const std::string& name : names)
+      if (name.empty() || name == "." || name.find('/') != std::string::npos) refuse(path, group, "odd name");
+    return names;
+  }
+
+  bool is_group(hid_t owner, const std::string& name, const std::string& group) const {
+    const H5O_type_t kind = kind_of(owner, name, inside(group, name));
+    if (kind != H5O_TYPE_GROUP && kind != H5O_TYPE_DATASET)
+      refuse(path, inside(group, name), "is neither group nor dataset");
+    return kind == H5O_TYPE_GROUP;
+  }
+
+  void read_target(hid_t owner, const std::string& name, const std::string& group, std::size_t size,
+                   StoredLink& found) const {
+    std::vector<char> value(size);
+    unsigned flags = 0;
+    const char* file_name = nullptr;
+    const char* object = nullptr;
+    if (size == 0 || size > longest_link || H5Lget_val(owner, name.c_str(), value.data(), size, H5P_DEFAULT) < 0 ||
+        H5Lunpack_elink_val(value.data(), size, &flags, &file_name, &object) < 0)
+      refuse(path, inside(group, name), "is no external link that can be read");
+    found.file = file_name;
+    found.object = object;
   }
 
   // Follows the path link by link, from where the last one left it.
@@ -221,26 +264,26 @@ const std::string& Hdf5Input::path() const {
 std::vector<StoredMember> Hdf5Input::members(const std::string& group) const {
   const LibraryLock lock;
   const Handle owner = state_->open(group, H5O_TYPE_GROUP);
-  H5G_info_t info{};
-  if (H5Gget_info(owner, &info) < 0) cannot_read(state_->path, group);
-  if (info.nlinks > most_members) refuse(state_->path, group, "has too many members");
-  std::vector<std::string> names;
-  const auto keep = [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
-    auto* list = static_cast<std::vector<std::string>*>(data);
-    if (list->size() >= most_members) return 1;
-    list->emplace_back(name);
-    return 0;
-  };
-  hsize_t position = 0;
-  if (H5Literate(owner, H5_INDEX_NAME, H5_ITER_INC, &position, keep, &names) != 0) cannot_read(state_->path, group);
   std::vector<StoredMember> result;
-  for (const std::string& name : names) {
-    const std::string object = group.empty() ? name : fmt::format("{}/{}", group, name);
-    if (name.empty() || name == "." || name.find('/') != std::string::npos) refuse(state_->path, group, "odd name");
-    const H5O_type_t kind = state_->kind_of(owner, name, object);
-    if (kind != H5O_TYPE_GROUP && kind != H5O_TYPE_DATASET)
-      refuse(state_->path, object, "is neither group nor dataset");
-    result.push_back({name, kind == H5O_TYPE_GROUP});
+  for (const std::string& name : state_->names_in(owner, group))
+    result.push_back({name, state_->is_group(owner, name, group)});
+  return result;
+}
+
+std::vector<StoredLink> Hdf5Input::links(const std::string& group) const {
+  const LibraryLock lock;
+  const Handle owner = state_->open(group, H5O_TYPE_GROUP);
+  std::vector<StoredLink> result;
+  for (const std::string& name : state_->names_in(owner, group)) {
+    H5L_info_t link{};
+    if (H5Lget_info(owner, name.c_str(), &link, H5P_DEFAULT) < 0) cannot_read(state_->path, inside(group, name));
+    StoredLink found{name, false, {}, {}};
+    if (link.type == H5L_TYPE_EXTERNAL) {
+      state_->read_target(owner, name, group, link.u.val_size, found);
+    } else {
+      found.is_group = state_->is_group(owner, name, group);
+    }
+    result.push_back(std::move(found));
   }
   return result;
 }

@@ -88,6 +88,12 @@ void Hdf5Output::create_group(const std::string& group) {
   if (!made.valid()) cannot_write(state_->shown, group);
 }
 
+void Hdf5Output::link_external(const std::string& name, const std::string& file, const std::string& object) {
+  const LibraryLock lock;
+  if (H5Lcreate_external(file.c_str(), object.c_str(), state_->file, name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
+    cannot_write(state_->shown, name);
+}
+
 void Hdf5Output::write_dataset(const std::string& dataset, StoredType type, const std::vector<std::uint64_t>& extents,
                                std::span<const std::byte> bytes) {
   const LibraryLock lock;

@@ -15,7 +15,8 @@ std::span<const InputFamily> input_families() {
     std::vector<InputFamily> list;
     for (const auto part :
          {ordinary_families(), norm_families(), range_families(), score_families(), mask_families(), logit_families(),
-          position_families(), clamp_families(), hidden_families(), projection_families(), point_families()})
+          position_families(), clamp_families(), hidden_families(), special_families(), projection_families(),
+          point_families(), size_families(), channel_families(), weight_families(), ladder_families()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();
@@ -29,6 +30,29 @@ const InputFamily& input_family(std::string_view name) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", family.name);
   }
   throw InputError(fmt::format("there is no input family {}; the families are: {}", name, names));
+}
+
+namespace {
+
+// A cell of a Markdown table ends at a bar.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string family_table() {
+  std::string table = "| family | clause | why | what is promised of every case, and checked |\n|---|---|---|---|\n";
+  for (const InputFamily& family : input_families()) {
+    table +=
+        fmt::format("| `{}` | {} | {} | {} |\n", family.name, family.clause, cell(family.reason), cell(family.promise));
+  }
+  return table;
 }
 
 namespace {

@@ -27,6 +27,8 @@ struct InputFamily {
 
 std::span<const InputFamily> input_families();
 const InputFamily& input_family(std::string_view name);  // InputError listing the names
+// All of them as a Markdown table; docs/families.md holds it.
+std::string family_table();
 
 struct DrawnCase {
   Case c;                           // without cos and sin

@@ -109,4 +109,18 @@ StageLayout per_profile(const StageLayout& layout, std::size_t profiles) {
   return result;
 }
 
+StageLayout separation_layout(std::size_t neighbours, StageSet stages, std::size_t profiles) {
+  std::size_t count = 0;
+  for (const qkcts_stage stage : all_stages)
+    if ((stages & bit(stage)) != 0) ++count;
+  return {{neighbours, count, profiles}, {"neighbour", "stage", std::string(schema::profile_dimension)}};
+}
+
+StageLayout with_coordinates(const StageLayout& layout) {
+  StageLayout result = layout;
+  result.extents.push_back(2);
+  result.dimensions.emplace_back("coordinate");
+  return result;
+}
+
 }  // namespace qkcts

@@ -25,5 +25,8 @@ struct StageLayout {
 StageLayout stage_layout(qkcts_stage stage, const qkcts_shape& shape, std::uint64_t stored_rows);
 // The same behind a leading axis of profiles: budget and trust.
 StageLayout per_profile(const StageLayout& layout, std::size_t profiles);
+// Of the separations: [neighbour, stage of the case, profile]; and of the elements, row and column behind them.
+StageLayout separation_layout(std::size_t neighbours, StageSet stages, std::size_t profiles);
+StageLayout with_coordinates(const StageLayout& layout);
 
 }  // namespace qkcts

@@ -7,6 +7,7 @@
 #include "conformance/json.hpp"
 #include "vectors/case_digest.hpp"
 #include "vectors/corpus_reader.hpp"
+#include "vectors/generate_corpus.hpp"
 #include "vectors/sample_golden.hpp"
 #include "vectors/verify.hpp"
 
@@ -81,14 +82,14 @@ TEST(OwnProfile, ACorpusHoldsItsTextAndIsVerifiedByIt) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a.h5");
   const std::string plain = generate(plan_of({Format::binary32, Format::bfloat16}), path);
-  EXPECT_EQ(CorpusReader(path).info().format_version, 1);
+  EXPECT_EQ(CorpusReader(path).info().format_version, 4);
 
   Plan plan = plan_of({Format::binary32, Format::bfloat16});
   add_profile(plan, from_file(folder, changed_profile("f32", "mine", 9)));
   const std::string digest = generate(plan, path);
   EXPECT_NE(digest, plain);
   const CorpusReader reader(path);
-  EXPECT_EQ(reader.info().format_version, 3);
+  EXPECT_EQ(reader.info().format_version, 4);
   const GoldenCase golden = reader.read(plan.cases[0].slug);
   EXPECT_EQ(golden.profiles, (std::vector<std::string>{"f32", "f32_ftz", "mine"}));
   ASSERT_EQ(golden.own_profiles.size(), 1U);
@@ -97,6 +98,9 @@ TEST(OwnProfile, ACorpusHoldsItsTextAndIsVerifiedByIt) {
   const GoldenCase other = reader.read(plan.cases[1].slug);
   EXPECT_EQ(other.profiles, (std::vector<std::string>{"bf16_f32acc"}));
   EXPECT_TRUE(other.own_profiles.empty());
+  // Without what version 4 brought the text alone makes a file one of version 3.
+  EXPECT_EQ(CorpusReader(write_corpus(folder, "b.h5", {without_separation(golden)})).info().format_version, 3);
+  EXPECT_EQ(CorpusReader(write_corpus(folder, "c.h5", {without_separation(other)})).info().format_version, 1);
 
   // Its budgets are its own: wider wherever an exponential counts, and nowhere else.
   const GoldenStage& probs = golden.stages[QKCTS_STAGE_PROBS];
@@ -115,7 +119,7 @@ TEST(OwnProfile, AShippedOneBySelectionIsNotStored) {
   add_profile(plan, load_profile("f32_lanes8"));
   generate(plan, folder.file("a.h5"));
   const CorpusReader reader(folder.file("a.h5"));
-  EXPECT_EQ(reader.info().format_version, 1);
+  EXPECT_TRUE(reader.contents().profiles.empty());
   EXPECT_EQ(reader.read(plan.cases[0].slug).profiles, (std::vector<std::string>{"f32", "f32_ftz", "f32_lanes8"}));
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vectors/plan.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <charconv>
 #include <set>
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "conformance/digest.hpp"
 #include "conformance/document.hpp"
@@ -14,7 +17,9 @@
 #include "conformance/further_profiles.hpp"
 #include "conformance/json_schema.hpp"
 #include "conformance/machine_profile.hpp"
+#include "vectors/coincidence.hpp"
 #include "vectors/input_family.hpp"
+#include "vectors/relation_plan.hpp"
 #include "vectors/schema.hpp"
 
 namespace qkcts {
@@ -31,40 +36,119 @@ std::vector<std::string> texts(const Json& group, const char* key) {
   return group.contains(key) ? group[key].get<std::vector<std::string>>() : std::vector<std::string>{};
 }
 
-std::vector<Contract> contracts_of(const Json& group) {
+// The epsilons of a group: numbers, and ranges as text.
+std::vector<double> epsilons_of(const Json& group) {
+  std::vector<double> values;
+  for (const Json& entry : group.value("eps", Json::array())) {
+    if (entry.is_number()) {
+      values.push_back(entry.get<double>());
+      continue;
+    }
+    const std::vector<double> range = eps_values(entry.get<std::string>());
+    values.insert(values.end(), range.begin(), range.end());
+  }
+  return values;
+}
+
+std::vector<qkcts_root> placements_of(const Json& group) {
+  std::vector<qkcts_root> roots;
+  for (const std::string& name : texts(group, "eps_placement"))
+    for (const qkcts_root root : eps_placements(name)) roots.push_back(root);
+  return roots;
+}
+
+// A contract once, or in every wanted placement. Some take no other place (the variance of one pass); in a plan that is
+// a fault, on the command line it is left out and listed.
+std::vector<Contract> placed(const Contract& contract, const std::vector<qkcts_root>& roots,
+                             const PlanOverrides& overrides, Plan& plan) {
+  if (roots.empty()) return {contract};
   std::vector<Contract> contracts;
-  for (const std::string& name : texts(group, "contracts")) {
-    const Contract contract = load_contract(name);
-    if (!group.contains("eps")) contracts.push_back(contract);
-    for (const double eps : group.value("eps", std::vector<double>{})) contracts.push_back(with_epsilon(contract, eps));
+  for (const qkcts_root root : roots) {
+    try {
+      contracts.push_back(with_placement(contract, root));
+    } catch (const InputError& error) {
+      if (!overrides.skip_unfit) throw;
+      plan.unfit.push_back({contract.name, error.what()});
+    }
   }
   return contracts;
 }
 
+std::vector<Contract> contracts_of(const Json& group, const PlanOverrides& overrides, Plan& plan) {
+  const std::vector<double> epsilons = epsilons_of(group);
+  const std::vector<qkcts_root> roots = placements_of(group);
+  std::vector<Contract> contracts;
+  for (const std::string& name : texts(group, "contracts"))
+    for (const Contract& contract : placed(load_contract(name), roots, overrides, plan)) {
+      if (epsilons.empty()) contracts.push_back(contract);
+      for (const double eps : epsilons) contracts.push_back(with_epsilon(contract, eps));
+    }
+  return contracts;
+}
+
+std::set<std::string> allowances_of(const Json& group) {
+  const std::vector<std::string_view> known = coincidence_names();
+  std::set<std::string> allowed;
+  const Json reasons = group.value("allow", Json::object());
+  for (const auto& item : reasons.items()) {
+    if (std::find(known.begin(), known.end(), item.key()) == known.end())
+      throw InputError(fmt::format("\"{}\" is no coincidence that could be allowed; there are: {}", item.key(),
+                                   fmt::join(known, ", ")));
+    allowed.insert(item.key());
+  }
+  return allowed;
+}
+
+std::vector<std::string> names_of(const std::vector<Profile>& profiles) {
+  std::vector<std::string> names;
+  for (const Profile& profile : profiles) names.push_back(profile.name);
+  return names;
+}
+
 void check_profiles(const PlannedCase& planned) {
+  if (planned.profiles.empty()) return;
   const std::vector<Profile> known = selectable_profiles(planned.format);
   for (const std::string& name : planned.profiles)
     if (std::none_of(known.begin(), known.end(), [&](const Profile& p) { return p.name == name; }))
-      throw InputError(fmt::format("profile {} does not judge {}", name, parameters(planned.format).name));
+      throw InputError(fmt::format("there is no profile {} for {}; there are: {}", name,
+                                   parameters(planned.format).name, fmt::join(names_of(known), ", ")));
+}
+
+// Families of a group; globs stand for the names that they match.
+std::vector<std::string> families_of(const Json& group) {
+  std::vector<std::string> names;
+  for (const std::string& word : texts(group, "families")) {
+    const std::size_t before = names.size();
+    for (const InputFamily& family : input_families()) {
+      const std::string name(family.name);
+      const bool known = std::find(names.begin(), names.end(), name) != names.end();
+      if (::fnmatch(word.c_str(), name.c_str(), 0) == 0 && !known) names.push_back(name);
+    }
+    if (names.size() == before) names.push_back(word);
+  }
+  return names;
 }
 
 void append_group(const Json& group, const PlanOverrides& overrides, Plan& plan) {
   PlannedCase planned;
+  planned.fitting = group.value("fitting", false);
   planned.rows = group.value("rows", 0U);
   planned.profiles = texts(group, "profiles");
-  for (const Contract& contract : contracts_of(group))
-    for (const std::string& family : texts(group, "families"))
+  planned.allowed = allowances_of(group);
+  for (const Contract& contract : contracts_of(group, overrides, plan))
+    for (const std::string& family : families_of(group))
       for (const std::string& format : texts(group, "formats"))
         for (const std::string& shape : texts(group, "shapes"))
           for (std::uint32_t index = 0; index < group.value("seeds", 1U); ++index) {
             planned.contract = contract;
             planned.family = family;
-            planned.format = storage_format_named(format).value();
+            planned.format = plan_format(format).value();
             planned.shape = shape_from_text(shape);
             planned.slug = case_slug(contract, family, planned.format, planned.shape, index);
             planned.seed = case_seed(plan.seed, planned.slug);
             check_profiles(planned);
             const std::string fault = family_fault(family, contract, planned.shape, planned.format);
+            if (!fault.empty() && planned.fitting) continue;
             if (!fault.empty() && overrides.skip_unfit) {
               plan.unfit.push_back({planned.slug, fault});
               continue;
@@ -73,7 +157,17 @@ void append_group(const Json& group, const PlanOverrides& overrides, Plan& plan)
             if (plan.cases.size() >= schema::most_cases)
               throw InputError(fmt::format("more than {} cases", schema::most_cases));
             plan.cases.push_back(planned);
+            if (group.contains("relations")) append_relations(plan, texts(group, "relations"));
           }
+}
+
+Plan shipped_plan(const Document& document, const PlanOverrides& overrides) {
+  Plan plan = plan_from_json(document.text, fmt::format("plan {}", document.name), overrides);
+  const std::vector<UncoveredCoincidence> found = uncovered_coincidences(plan);
+  if (found.empty()) return plan;
+  throw InputError(fmt::format("plan {}: {}: {} ({} such cases); its group must allow \"{}\" with a reason",
+                               document.name, found[0].slug, found[0].coincidence.reason, found.size(),
+                               found[0].coincidence.name));
 }
 
 }  // namespace
@@ -130,7 +224,7 @@ Plan load_plan(const std::string& name, const PlanOverrides& overrides) {
   if (names_a_file(name)) return plan_from_json(read_text_file(name), name, overrides);
   std::string names;
   for (const Document& document : plan_documents()) {
-    if (document.name == name) return plan_from_json(document.text, fmt::format("plan {}", name), overrides);
+    if (document.name == name) return shipped_plan(document, overrides);
     names += fmt::format("{}{}", names.empty() ? "" : ", ", document.name);
   }
   throw InputError(fmt::format("there is no suite {}; the suites are: {}; or give a JSON file", name, names));
@@ -140,22 +234,12 @@ Contract load_contract(const std::string& name) {
   return names_a_file(name) ? contract_from_json(read_text_file(name), name) : shipped_contract(name);
 }
 
-Contract with_epsilon(const Contract& contract, double eps) {
-  Contract changed = contract;
-  if (contract.terms.q_norm.applied == 0 && contract.terms.k_norm.applied == 0)
-    throw InputError(fmt::format("contract {} has no norm, so it has no epsilon to change", contract.name));
-  changed.name += "_eps_";
-  for (const char c : fmt::format("{}", eps)) {  // shortest decimal: 1e-12 becomes 1em12, 0.5 becomes 0p5
-    if (c == '-') changed.name += 'm';
-    if (c == '.') changed.name += 'p';
-    if ((c >= '0' && c <= '9') || c == 'e') changed.name += c;
-  }
-  changed.title += fmt::format(", epsilon {}", eps);
-  for (qkcts_norm* norm : {&changed.terms.q_norm, &changed.terms.k_norm})
-    if (norm->applied != 0) norm->eps = eps;
-  if (std::string fault = contract_fault(changed.terms); !fault.empty())
-    throw InputError(fmt::format("contract {} with epsilon {}: {}", contract.name, eps, fault));
-  return changed;
+std::optional<Format> plan_format(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> short_names[] = {
+      {"f64", "binary64"}, {"f32", "binary32"}, {"f16", "binary16"}, {"bf16", "bfloat16"}};
+  for (const auto& [short_name, full] : short_names)
+    if (name == short_name) return storage_format_named(full);
+  return storage_format_named(name);
 }
 
 qkcts_shape shape_from_text(std::string_view text) {

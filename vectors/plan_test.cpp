@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -78,7 +79,48 @@ TEST(Plan, EpsilonsMakeContractsOfTheirOwn) {
   EXPECT_EQ(plan.cases[3].contract.name, "qwen3_rmsnorm_eps_0p001");
   EXPECT_EQ(plan.cases[1].contract.terms.q_norm.eps, 1e-12);
   EXPECT_EQ(plan.cases[1].contract.terms.k_norm.eps, 1e-12);
-  EXPECT_THROW(with_epsilon(shipped_contract("plain_sdpa"), 1e-3), InputError);
+}
+
+TEST(Plan, RangesAndPlacesOfEpsilonAreSweptTogether) {
+  const std::string group =
+      R"({"contracts":["qwen3_rmsnorm"],"families":["small_rows"],"formats":["bf16"],"shapes":["1,2,1,3,4,8,6"],)"
+      R"("eps":[0,"1e-12..1e-3"],"eps_placement":["all"]})";
+  const Plan plan = plan_from_json(plan_text(group), "p.json");
+  ASSERT_EQ(plan.cases.size(), 44U);
+  EXPECT_EQ(plan.cases[0].slug, "qwen3_rmsnorm_inside_root_eps_0/small_rows/bfloat16_1x2x1x3x4x8x6");
+  EXPECT_EQ(plan.cases[43].contract.name, "qwen3_rmsnorm_max_inside_eps_0p001");
+  EXPECT_EQ(plan.cases[43].contract.terms.k_norm.root, static_cast<std::uint32_t>(QKCTS_MAX_INSIDE));
+  EXPECT_EQ(plan.cases[43].contract.terms.k_norm.eps, 1e-3);
+  const auto with = [&](const char* from, const char* to) {
+    std::string changed = group;
+    return refusal(changed.replace(changed.find(from), std::string(from).size(), to));
+  };
+  EXPECT_NE(with("1e-12..1e-3", "1e-3..1e-12").find("the range is empty"), std::string::npos);
+  EXPECT_NE(with("\"all\"", "\"beside\"").find("eps_placement/0"), std::string::npos);
+  EXPECT_NE(with("[0,", "[-1,").find("eps/0"), std::string::npos);
+  EXPECT_NE(with("qwen3_rmsnorm", "plain_sdpa").find("has no norm"), std::string::npos);
+}
+
+TEST(Plan, FormatsHaveShortNames) {
+  EXPECT_EQ(plan_format("f64"), Format::binary64);
+  EXPECT_EQ(plan_format("f32"), Format::binary32);
+  EXPECT_EQ(plan_format("f16"), Format::binary16);
+  EXPECT_EQ(plan_format("bf16"), Format::bfloat16);
+  EXPECT_EQ(plan_format("bfloat16"), Format::bfloat16);
+  EXPECT_FALSE(plan_format("f8").has_value());
+  EXPECT_FALSE(plan_format("e4m3fn").has_value()) << "no storage format";
+}
+
+// A group of whatever fits leaves out in silence what another group is refused for.
+TEST(Plan, AFittingGroupTakesEveryFamilyThatMakesSense) {
+  const std::string group = R"({"contracts":["plain_sdpa"],"families":["gaussian","small*","equal_gaps"],)"
+                            R"("formats":["f32"],"shapes":["1,2,1,3,4,24,6"])";
+  EXPECT_NE(refusal(group + "}").find("needs a norm"), std::string::npos);
+  const Plan plan = plan_from_json(plan_text(group + R"(,"fitting":true})"), "p.json");
+  ASSERT_EQ(plan.cases.size(), 2U);
+  EXPECT_EQ(plan.cases[1].family, "equal_gaps");
+  EXPECT_TRUE(plan.cases[1].fitting);
+  EXPECT_TRUE(plan.unfit.empty());
 }
 
 TEST(Plan, FaultsNameTheirPlace) {
@@ -135,24 +177,24 @@ TEST(Plan, CoreHoldsWhatItPromises) {
     EXPECT_EQ(q_lengths.count(length), 1U) << length;
   }
   EXPECT_TRUE(batch && differing_values && grouped && odd && one_lane && uneven);
-  for (const char* suite : {"clauses", "points"})
+  for (const char* suite : {"clauses", "points", "edge", "robust", "special", "full"})
     for (const PlannedCase& planned : load_plan(suite).cases) families.insert(planned.family);
   EXPECT_EQ(families.size(), input_families().size());
 }
 
-// Files of core and smoke are read by every reader of version 1 for ever.
+// Contracts of core and smoke are those of ABI 1.0: an adapter of that age is judged by them.
 TEST(Plan, OnlyTheSuitesOfLaterClausesNeedLaterVersions) {
-  for (const std::string& name : shipped_plans()) {
-    const std::uint32_t version = name == "clauses" ? 2 : name == "points" ? 3 : 1;
+  for (const char* name : {"smoke", "core", "norm40", "clauses", "points"}) {
+    const std::uint32_t version = name == std::string("clauses") ? 2 : name == std::string("points") ? 3 : 1;
     for (const PlannedCase& planned : load_plan(name).cases)
       EXPECT_EQ(format_version_of(planned.contract.terms), version) << name << " " << planned.slug;
   }
 }
 
-// Every contract of a version in every format, in shapes whose extents differ.
+// Every contract of a version in every format, in shapes whose extents differ. Hidden values that are propagated differ
+// from finite ones only where one is not finite: the suite special has that contract.
 void expect_every_contract(const char* suite, std::uint32_t version) {
   const Plan clauses = load_plan(suite);
-  EXPECT_LE(clauses.cases.size(), 200U);
   std::map<std::string, std::set<Format>> formats;
   for (const PlannedCase& planned : clauses.cases) {
     const qkcts_shape& s = planned.shape;
@@ -167,7 +209,8 @@ void expect_every_contract(const char* suite, std::uint32_t version) {
     }
   }
   for (const std::string& contract : shipped_contracts()) {
-    if (format_version_of(shipped_contract(contract).terms) != version) continue;
+    const qkcts_contract terms = shipped_contract(contract).terms;
+    if (format_version_of(terms) != version || terms.softmax.hidden_values == QKCTS_HIDDEN_PROPAGATED) continue;
     EXPECT_EQ(formats[contract].size(), 4U) << contract;
   }
 }
@@ -178,6 +221,51 @@ TEST(Plan, ClausesHoldsWhatItPromises) {
 
 TEST(Plan, PointsHoldsWhatItPromises) {
   expect_every_contract("points", 3);
+}
+
+TEST(Plan, SpecialHoldsHiddenValuesThatArePropagated) {
+  const std::vector<PlannedCase> cases = load_plan("special").cases;
+  EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), [](const PlannedCase& planned) {
+    return planned.contract.terms.softmax.hidden_values == QKCTS_HIDDEN_PROPAGATED && planned.family == "nan_hidden";
+  }));
+}
+
+// full: every contract that has the name of a model or a paper, in every format.
+TEST(Plan, FullHoldsWhatItPromises) {
+  std::map<std::string, std::set<Format>> formats;
+  std::set<std::string> families;
+  const Plan full = load_plan("full");
+  for (const PlannedCase& planned : full.cases) {
+    formats[planned.contract.name].insert(planned.format);
+    families.insert(planned.family);
+  }
+  std::vector<std::string> named = model_contracts();
+  for (const std::string& name : shipped_contracts())
+    if (name.rfind("clause_", 0) != 0) named.push_back(name);
+  for (const std::string& name : named) EXPECT_EQ(formats[name].size(), 4U) << name;
+  EXPECT_EQ(families.count("long_decode"), 1U);
+  EXPECT_GE(families.size(), 30U);
+}
+
+TEST(Plan, EdgeAndRobustHoldWhatTheyPromise) {
+  std::set<double> epsilons;
+  std::set<std::uint32_t> roots;
+  for (const PlannedCase& planned : load_plan("edge").cases) {
+    if (planned.family != "small_rows") continue;
+    epsilons.insert(planned.contract.terms.q_norm.eps);
+    roots.insert(planned.contract.terms.q_norm.root);
+  }
+  EXPECT_EQ(roots.size(), 4U);
+  EXPECT_EQ(epsilons.count(0), 1U);
+  EXPECT_GE(epsilons.size(), 6U);
+  std::set<std::int64_t> lanes, keys;
+  for (const PlannedCase& planned : load_plan("robust").cases) {
+    lanes.insert(planned.shape.head_dim);
+    keys.insert(planned.shape.k_len);
+  }
+  for (const std::int64_t length : {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257})
+    EXPECT_EQ(keys.count(length), 1U) << length;
+  for (const std::int64_t count : {1, 3, 7, 17, 33, 65}) EXPECT_EQ(lanes.count(count), 1U) << count;
 }
 
 TEST(Plan, EveryShippedPlanLoads) {

@@ -15,6 +15,9 @@ PlannedCase sample_plan(const std::string& contract, const std::string& family, 
 GoldenCase sample_golden(const std::string& contract, const std::string& family, Format format,
                          const std::string& shape);
 
+// The same case as files of the first three versions hold it.
+GoldenCase without_separation(GoldenCase golden);
+
 // A case of format version 2 made by hand out of one of version 1: the last key of batch entry 0 is hidden, and holds
 // every kind of NaN and infinity; its row of k_norm is not judged.
 GoldenCase golden_with_excluded_keys(Format format);

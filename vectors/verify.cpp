@@ -12,9 +12,11 @@
 
 #include <fmt/format.h>
 
+#include "vectors/case_separation.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/counter_generator.hpp"
 #include "vectors/generate.hpp"
+#include "vectors/relation_proof.hpp"
 
 namespace qkcts {
 namespace {
@@ -64,12 +66,22 @@ bool same(const Range& left, const Range& right) {
          bits_of(left.max) == bits_of(right.max);
 }
 
-// Empty if stages, budgets and statistics come out the same.
-std::string case_difference(const GoldenCase& golden) {
+// Of a case whose stages and budgets came out the same: what the separations are made from.
+std::string separation_difference(const GoldenCase& golden) {
+  const SeparationRecord computed = make_separations(golden);
+  if (golden.separation.neighbours != computed.neighbours) return "neighbours of the separations differ";
+  const std::size_t each = computed.neighbours.empty() ? 1 : computed.values.size() / computed.neighbours.size();
+  std::string found = difference("separation", golden.separation.values, computed.values, each);
+  if (found.empty()) found = difference("place of the separation", golden.separation.places, computed.places, 2 * each);
+  return found.empty() ? found : "table of separations, " + found;
+}
+
+// Empty if stages, budgets, statistics and separations come out the same.
+std::string case_difference(const GoldenCase& golden, Tier tier) {
   const Case& c = golden.input;
   StageRows rows;
   for (const qkcts_stage stage : all_stages) rows[stage] = golden.stages[stage].values.rows;
-  const Evidence evidence = make_evidence(c, rows, profiles_named(golden.profiles, golden.own_profiles), Tier::mpfr);
+  const Evidence evidence = make_evidence(c, rows, profiles_named(golden.profiles, golden.own_profiles), tier);
   for (const qkcts_stage stage : all_stages) {
     if (!golden.stages[stage].present) continue;
     const std::string found = stage_difference(golden.stages[stage], evidence.stages[stage],
@@ -77,9 +89,20 @@ std::string case_difference(const GoldenCase& golden) {
     if (!found.empty()) return fmt::format("stage {}, {}", stage_name(stage), found);
   }
   if (!same(golden.entropy, evidence.entropy) || !same(golden.p_max, evidence.p_max) ||
-      !same(golden.score_max, evidence.score_max))
+      !same(golden.score_max, evidence.score_max) || (golden.jacobian && !same(*golden.jacobian, evidence.jacobian)))
     return "row statistics differ";
+  if (golden.jacobian) return separation_difference(golden);
   return {};
+}
+
+// The stored values of the cases must keep to the relations of the file.
+void check_relations_of(const CorpusReader& reader, VerifyReport& report) {
+  for (const Relation& relation : reader.relations()) {
+    const GoldenCase first = reader.read(relation.cases.front());
+    const GoldenCase second = reader.read(relation.cases.back());
+    const std::string found = relation_contradiction(relation, first, relation.cases.size() == 2 ? &second : nullptr);
+    if (!found.empty()) report.mismatches.push_back({relation.slug, found});
+  }
 }
 
 // Which cases are recomputed: a fixed draw for a fixed corpus, so that a second run says the same.
@@ -111,7 +134,7 @@ VerifyReport verify_corpus(const std::string& path, const VerifyOptions& options
     for (std::size_t i = next++; i < slugs.size(); i = next++) {
       try {
         const GoldenCase golden = reader.read(slugs[i]);
-        if (drawn[i]) differences[i] = case_difference(golden);
+        if (drawn[i]) differences[i] = case_difference(golden, options.tier);
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!error) error = std::current_exception();
@@ -131,6 +154,7 @@ VerifyReport verify_corpus(const std::string& path, const VerifyOptions& options
   if (error) std::rethrow_exception(error);
   for (std::size_t i = 0; i < slugs.size(); ++i)
     if (!differences[i].empty()) report.mismatches.push_back({slugs[i], differences[i]});
+  check_relations_of(reader, report);
   return report;
 }
 

@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "vectors/generate.hpp"
+
 namespace qkcts {
 
 struct VerifyOptions {
-  double sample = 10;  // per cent of the cases whose evidence is recomputed, at least one case; drawn by the digest
+  double sample = 1;  // per cent of the cases whose evidence is recomputed, at least one case; drawn by the digest
   unsigned jobs = 1;
+  Tier tier = Tier::mpfr;  // intervals: apart from the arithmetic that wrote the file
   std::function<void(std::size_t done, std::size_t all, const std::string& slug)> progress;
 };
 

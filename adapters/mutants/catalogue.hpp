@@ -70,6 +70,8 @@ std::span<const Mutant> value_mutants();
 std::span<const Mutant> projection_mutants();
 std::span<const Mutant> vector_rounding_mutants();
 std::span<const Mutant> row_rounding_mutants();
+// Of NaN and infinities.
+std::span<const Mutant> special_mutants();
 
 // All of them, in the order of the pipeline, those of the later clauses at the end. The control `none` is not among
 // them.

@@ -163,6 +163,8 @@ qkcts_contract exposing_contract(const Mutant& mutant, std::mt19937_64& source, 
     terms = random_contract(source, shape, later == nullptr ? ContractVersion::v1_0 : later->since);
   } while (later != nullptr && !later->at_work(terms));
   terms.q_norm.applied = terms.k_norm.applied = 1;
+  if (mutant.id == "special_hidden_excluded") terms.softmax.hidden_values = QKCTS_HIDDEN_PROPAGATED;
+  if (mutant.id.starts_with("special_hidden")) terms.score.bias_order = QKCTS_BIAS_NONE;
   if (source() % 2 == 0 && later == nullptr) {
     // Large scores, far apart: what needs the maximum shows.
     terms.score.scale_form = QKCTS_SCALE_CONSTANT;
@@ -184,6 +186,16 @@ SampleCase overflowing_case(const SampleCase& drawn, std::mt19937_64& source) {
   return sample;
 }
 
+// NaN and infinities where every query may see them.
+void spoil(SampleCase& sample) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto lanes = static_cast<std::size_t>(sample.shape.head_dim);
+  sample.inputs[sample_q].set(0, std::nan(""));
+  sample.inputs[sample_q].set(lanes * static_cast<std::size_t>(sample.shape.q_len), infinity);
+  sample.inputs[sample_v].set(0, std::nan(""));
+  sample.inputs[sample_v].set(2, -infinity);
+}
+
 // A case whose data exposes as many faults at once as one contract can hold.
 SampleCase exposing_case(const Mutant& mutant, std::mt19937_64& source) {
   SampleCase sample;
@@ -198,6 +210,9 @@ SampleCase exposing_case(const Mutant& mutant, std::mt19937_64& source) {
   sample.terms = exposing_contract(mutant, source, sample.shape);
   if (mutant.clause == "QK-ROUND-02") return overflowing_case(sample, source);
   draw_inputs(sample, source, SampleLayout::contiguous);
+  if (mutant.clause.starts_with("QK-SPECIAL")) spoil(sample);
+  if (mutant.id == "special_hidden_excluded")
+    for (std::size_t i = 0; i < sample.inputs[sample_v].count(); i += 7) sample.inputs[sample_v].set(i, std::nan(""));
   return sample;
 }
 

@@ -91,6 +91,15 @@ struct AccumulatorInBinary16 : OutputFault<Real> {
   }
 };
 
+// A grid that does not follow the values, and rounding that is not odd.
+template <class Real>
+struct QuantisedDown : OutputFault<Real> {
+  using OutputFault<Real>::OutputFault;
+  void replace(QueryRow<Real>& row) override {
+    for (Real& o : row.output) o = std::floor(o * 64) / 64;
+  }
+};
+
 // Narrowing to bfloat16 drops the low bits.
 template <class Real>
 struct Truncated : scalar::Attention<Real> {
@@ -130,6 +139,8 @@ constexpr Mutant table[] = {
      kernel<OneElement>},
     {"pv_fp16", "QK-OUT-01", QKCTS_STAGE_OUTPUT, "the weighted sum is held in binary16", nullptr,
      kernel<AccumulatorInBinary16>},
+    {"output_quantised_down", "QK-OUT-01", QKCTS_STAGE_OUTPUT, "the output is rounded down to multiples of 2^-6",
+     nullptr, kernel<QuantisedDown>},
     {"bf16_truncate", "QK-STAGE-01", QKCTS_STAGE_OUTPUT, "narrowing to bfloat16 drops the low bits", nullptr,
      kernel<Truncated>},
 };

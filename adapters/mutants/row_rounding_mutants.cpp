@@ -207,6 +207,27 @@ constexpr Mutant table[] = {
      .stage = QKCTS_STAGE_SCORES,
      .wrong = "the scores are rounded, the scaled q is not",
      .edit = move<&Points::scaled_q, &Points::scores>},
+    {.id = "round_product_dropped",
+     .clause = "QK-ROUND-01",
+     .stage = QKCTS_STAGE_SCORES,
+     .wrong = "<q, k> is not rounded before the scale comes to it",
+     .edit = drop<&Points::product>},
+    {.id = "round_product_moved_to_scores",
+     .clause = "QK-ROUND-01",
+     .stage = QKCTS_STAGE_SCORES,
+     .wrong = "rn(scale <q, k>) for scale rn(<q, k>)",
+     .edit = move<&Points::product, &Points::scores>,
+     .invisible = "a scale that is a power of two"},
+    {.id = "round_product_too",
+     .clause = "QK-ROUND-01",
+     .stage = QKCTS_STAGE_SCORES,
+     .wrong = "rn(scale rn(<q, k>)) for rn(scale <q, k>)",
+     .edit =
+         [](qkcts_contract& terms, const qkcts_shape&) {
+           if (terms.rounding.product == 0 && terms.rounding.scaled_q == 0)
+             terms.rounding.product = terms.rounding.scores;
+         },
+     .invisible = "a scale that is a power of two"},
     {.id = "round_scores_dropped",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_SCORES,

@@ -2,6 +2,7 @@
 // QK-ROUND, the points of q, k and v: projection, norm and rotation.
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "adapters/mutants/catalogue.hpp"
 
@@ -46,6 +47,12 @@ void reformat(qkcts_contract& terms, const qkcts_shape&) {
   each_side(terms, [](qkcts_vector_rounding& side) {
     if (side.*point == from) side.*point = to;
   });
+}
+
+template <class Edit>
+void each_input(qkcts_contract& terms, Edit edit) {
+  edit(terms.rounding.q_input);
+  edit(terms.rounding.k_input);
 }
 
 // The products are rounded before the bias is added, and the sum again.
@@ -137,6 +144,44 @@ using Points = qkcts_vector_rounding;
 constexpr const char* same_format = "a point that rounds to the storage format of the stage";
 
 constexpr Mutant table[] = {
+    {.id = "round_input_norm_dropped",
+     .clause = "QK-ROUND-01",
+     .stage = QKCTS_STAGE_Q_PROJ,
+     .wrong = "the normed row is not rounded before the projection",
+     .edit = [](qkcts_contract& terms,
+                const qkcts_shape&) { each_input(terms, [](qkcts_input_rounding& side) { side.norm = 0; }); }},
+    {.id = "round_input_norm_after_gain",
+     .clause = "QK-ROUND-01",
+     .stage = QKCTS_STAGE_Q_PROJ,
+     .wrong = "rn(u g) for rn(rn(u) g) before the projection",
+     .edit = [](qkcts_contract& terms,
+                const qkcts_shape&) { each_input(terms, [](qkcts_input_rounding& side) { side.unit = 0; }); },
+     .invisible = "no gain, or powers of two"},
+    {.id = "round_input_norm_before_gain",
+     .clause = "QK-ROUND-01",
+     .stage = QKCTS_STAGE_Q_PROJ,
+     .wrong = "rn(u) g for rn(u g) before the projection",
+     .edit =
+         [](qkcts_contract& terms, const qkcts_shape&) {
+           each_input(terms, [](qkcts_input_rounding& side) {
+             if (side.unit != 0) return;
+             side.unit = side.norm;
+             side.norm = 0;
+           });
+         },
+     .invisible = "no gain, or powers of two"},
+    {.id = "round_input_norm_moved_to_projection",
+     .clause = "QK-ROUND-01",
+     .stage = QKCTS_STAGE_Q_PROJ,
+     .wrong = "rn(x^ W) for rn(x^) W",
+     .edit =
+         [](qkcts_contract& terms, const qkcts_shape&) {
+           for (const auto& [input, side] : {std::pair(&terms.rounding.q_input, &terms.rounding.q),
+                                             std::pair(&terms.rounding.k_input, &terms.rounding.k)}) {
+             if (side->projection == 0) side->projection = input->norm;
+             input->norm = 0;
+           }
+         }},
     {.id = "round_projection_dropped",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_Q_PROJ,

@@ -183,6 +183,11 @@ const qkcts_vector_rounding& Attention<Real>::points_of(Side side) const {
 }
 
 template <class Real>
+const qkcts_input_rounding& Attention<Real>::input_points_of(Side side) const {
+  return side == Side::query ? terms_.rounding.q_input : terms_.rounding.k_input;
+}
+
+template <class Real>
 std::span<const Real> Attention<Real>::vector(Side side, std::int64_t b, std::int64_t h, std::int64_t t) const {
   const std::int64_t row = (b * heads_of(side) + h) * length_of(side) + t;
   return std::span<const Real>(vectors_[side]).subspan(row * width_of(side), width_of(side));

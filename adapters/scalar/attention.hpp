@@ -109,6 +109,7 @@ class Attention {
   const qkcts_norm_range& range_of(Side side) const;
   qkcts_norm_range& range_of(Side side);
   const qkcts_vector_rounding& points_of(Side side) const;
+  const qkcts_input_rounding& input_points_of(Side side) const;  // those before the projection
   std::int64_t heads_of(Side side) const { return side == Side::query ? shape_.q_heads : shape_.kv_heads; }
   std::int64_t length_of(Side side) const { return side == Side::query ? shape_.q_len : shape_.k_len; }
   std::int64_t width_of(Side side) const { return side == Side::value ? shape_.v_head_dim : shape_.head_dim; }
@@ -117,6 +118,8 @@ class Attention {
   std::int64_t query_offset(std::int64_t b) const;  // i' - i of QK-MASK
   Real tau(const QueryRow<Real>& row) const;        // everything that multiplies <q, k>
   Real bias_of(const QueryRow<Real>& row, std::int64_t k) const;
+  bool propagates() const { return terms_.softmax.hidden_values == QKCTS_HIDDEN_PROPAGATED; }
+  bool is_added(const QueryRow<Real>& row, std::int64_t k) const;
   Real alibi_of(const QueryRow<Real>& row, std::int64_t k) const;
   Real sink_of(const QueryRow<Real>& row) const { return sinks_[row.h]; }
   bool has_sink_column() const { return terms_.softmax.sink == QKCTS_SINK_COLUMN; }

@@ -89,7 +89,7 @@ bool Attention<Real>::visible(std::int64_t b, std::int64_t h, std::int64_t t, st
 template <class Real>
 void Attention<Real>::score_row(QueryRow<Real>& row) {
   // Hidden keys take no part in the result; their scores are formed only for somebody who looks at them.
-  const bool all = observed(QKCTS_STAGE_SCORES) || observed(QKCTS_STAGE_CAPPED);
+  const bool all = observed(QKCTS_STAGE_SCORES) || observed(QKCTS_STAGE_CAPPED) || propagates();
   row.scores.assign(row.visible.size(), 0);
   Real factor = tau(row);
   const qkcts_rounding& points = terms_.rounding;
@@ -101,7 +101,8 @@ void Attention<Real>::score_row(QueryRow<Real>& row) {
   }
   for (std::int64_t k = 0; k < shape_.k_len; ++k)
     if (all || row.visible[k] != 0)
-      row.scores[k] = rounded(points.scores, factor * dot<Real>(q, key(row.b, kv_head(row.h), k)));
+      row.scores[k] =
+          rounded(points.scores, factor * rounded(points.product, dot<Real>(q, key(row.b, kv_head(row.h), k))));
 }
 
 template <class Real>
@@ -141,11 +142,17 @@ void Attention<Real>::cap_row(QueryRow<Real>& row) {
   }
 }
 
+// QK-HIDDEN: a score takes the place of -inf, or -inf was added to it and NaN is left.
+template <class Real>
+bool Attention<Real>::is_added(const QueryRow<Real>& row, std::int64_t k) const {
+  return propagates() && terms_.score.bias_order == QKCTS_BIAS_AFTER_SOFTCAP && bias_of(row, k) == -infinity<Real>;
+}
+
 template <class Real>
 void Attention<Real>::mask_row(QueryRow<Real>& row) {
   row.masked = row.capped;
-  for (std::size_t k = 0; k < row.visible.size(); ++k)
-    if (row.visible[k] == 0) row.masked[k] = -infinity<Real>;
+  for (std::int64_t k = 0; k < shape_.k_len; ++k)
+    if (row.visible[k] == 0 && !is_added(row, k)) row.masked[k] = -infinity<Real>;
 }
 
 template <class Real>
@@ -179,7 +186,7 @@ void Attention<Real>::softmax_row(QueryRow<Real>& row) {
     if (row.visible[k] != 0) largest = std::max(largest, row.masked[k]);
   Real sum = has_sink_column() ? power(sink_of(row) - largest) : 0;
   for (std::size_t k = 0; k < keys; ++k) {
-    if (row.visible[k] == 0) continue;
+    if (row.visible[k] == 0 && !std::isnan(row.masked[k])) continue;
     row.probs[k] = power(row.masked[k] - largest);
     sum += row.probs[k];
   }
@@ -190,8 +197,10 @@ void Attention<Real>::softmax_row(QueryRow<Real>& row) {
 template <class Real>
 void Attention<Real>::output_row(QueryRow<Real>& row) {
   row.output.assign(static_cast<std::size_t>(shape_.v_head_dim), 0);
-  // Only `uniform` gives weight to a hidden key; anywhere else the value of one is never touched, whatever it is.
-  const bool all = row.empty && !has_sink_column() && terms_.mask.empty_row == QKCTS_EMPTY_UNIFORM;
+  // Only `uniform` gives weight to a hidden key. Anywhere else the value of one is multiplied by 0 where the contract
+  // says so, and never touched where it does not, whatever it is.
+  const bool uniform = row.empty && !has_sink_column() && terms_.mask.empty_row == QKCTS_EMPTY_UNIFORM;
+  const bool all = uniform || propagates();
   for (std::int64_t k = 0; k < shape_.k_len; ++k) {
     if (row.visible[k] == 0 && !all) continue;
     const std::span<const Real> v = value(row.b, kv_head(row.h), k);

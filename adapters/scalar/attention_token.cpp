@@ -86,8 +86,11 @@ void Attention<Real>::normalise_row(Side side, std::span<Real> x) const {
   if (norm.applied == 0) return;
   const Projection<Real>& projection = projection_[side];
   const auto divisor = [&](std::span<const Real> row, Real mean) { return contract_divisor(norm, row, mean); };
-  normalise<Real>(norm, projection.norm_gain, projection.norm_bias, static_cast<std::int64_t>(x.size()), divisor,
-                  quotient<Real>, x);
+  const qkcts_input_rounding& points = input_points_of(side);
+  const auto unit = [&](Real centred, Real d) { return rounded(points.unit, centred / d); };
+  normalise<Real>(norm, projection.norm_gain, projection.norm_bias, static_cast<std::int64_t>(x.size()), divisor, unit,
+                  x);
+  for (Real& y : x) y = rounded(points.norm, y);
 }
 
 template <class Real>

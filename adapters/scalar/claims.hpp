@@ -22,7 +22,7 @@ constexpr const char* supports = R"({
     "score.query_temperature": ["none", "log", "log_ratio"],
     "score.query_alpha": ["*"], "score.query_period": ["*"], "score.query_shift": ["*"],
     "softmax.sink": ["none", "column", "post_scale"], "softmax.base": ["e", "two"], "softmax.lse_base": ["e", "two"],
-    "softmax.hidden_values": ["finite", "excluded"],
+    "softmax.hidden_values": ["finite", "excluded", "propagated"],
     "mask.chunk": ["*"], "mask.documents": [false, true], "mask.prefix": [false, true],
     "heads.mapping": ["block", "tile"],
     "rope.tables": ["shared", "per_head"],
@@ -54,6 +54,11 @@ constexpr const char* supports = R"({
     "rounding.capped": ["none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"],
     "rounding.probs": ["none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"],
     "rounding.output": ["none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"],
-    "rounding.saturate": [false, true]})";
+    "rounding.saturate": [false, true],
+    "rounding.product": ["none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"],
+    "rounding.q_input_norm_unit": ["none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"],
+    "rounding.q_input_norm": ["none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"],
+    "rounding.k_input_norm_unit": ["none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"],
+    "rounding.k_input_norm": ["none", "binary64", "binary32", "binary16", "bfloat16", "e4m3fn", "e5m2"]})";
 
 }  // namespace qkcts::scalar

@@ -21,6 +21,7 @@ void add_contract(CLI::App& app, Command& command);
 void add_generate(CLI::App& app, Command& command);
 void add_verify(CLI::App& app, Command& command);
 void add_inspect(CLI::App& app, Command& command);
+void add_vectors(CLI::App& app, Command& command);
 void add_adapters(CLI::App& app, Command& command);
 void add_describe(CLI::App& app, Command& command);
 void add_run(CLI::App& app, Command& command);

@@ -16,7 +16,7 @@
 #include "harness/usage_error.hpp"
 #include "harness/utf8_text.hpp"
 #include "harness/value_text.hpp"
-#include "reference/attention.hpp"
+#include "reference/evaluation.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/untrusted_file.hpp"
 
@@ -36,7 +36,13 @@ struct Element {
 Element find_element(const GoldenCase& golden, const ExplainArguments& given) {
   Element element{stage_from_text(given.stage), {}, 0};
   const GoldenStage& stage = golden.stages[element.stage];
-  if (!stage.present) throw InputError(fmt::format("{}: has no stage {}", given.slug, given.stage));
+  if (!stage.present) {
+    std::vector<std::string_view> present;
+    for (const qkcts_stage one : all_stages)
+      if (golden.stages[one].present) present.push_back(stage_name(one));
+    throw UsageError(
+        fmt::format("{}: has no stage {}; it has: {}", golden.input.slug, given.stage, fmt::join(present, ", ")));
+  }
   element.place = place_from_text(element.stage, golden.input.shape, given.index);
   const std::vector<std::uint32_t>& rows = stage.values.rows;
   const auto row = std::lower_bound(rows.begin(), rows.end(), element.place.row);
@@ -83,16 +89,22 @@ std::string_view rule_text(ElementRule rule) {
       return "exact clause: the contract fixes the value, Delta does not apply";
     case ElementRule::hidden:
       return "hidden key: not judged, or only as an admissible sentinel";
+    case ElementRule::special:
+      return "by class alone: NaN where NaN is due; where an infinity is due, that or NaN (QK-SPECIAL)";
+    case ElementRule::not_finite:
+      return "by class alone: an infinity or NaN, never a number (QK-SPECIAL)";
+    case ElementRule::free:
+      return "free: conforming implementations differ after a NaN or infinity; not judged (QK-SPECIAL)";
   }
   return {};
 }
 
 // The growth of Delta as the terms are switched on in a fixed order. Formulas are no plain sums, so a term's share
 // depends on the order; the total does not.
-void print_terms(const GoldenCase& golden, const ReferenceResult& reference, const StageRows& rows,
-                 const Profile& profile, const Element& element, double unit) {
+void print_terms(const GoldenCase& golden, const Evaluation& evaluation, const StageRows& rows, const Profile& profile,
+                 const Element& element, double unit) {
   const auto delta = [&](TermSet terms) {
-    const auto budgets = stage_budgets(golden.input, reference.exact, rows, profile, terms);
+    const auto budgets = CaseBudgets(golden.input, evaluation.vectors(), profile, terms).of(evaluation.rows(), rows);
     return static_cast<double>(budgets[element.stage].delta[element.place.column]);
   };
   fmt::print("\n{:<6}{:>11}{:>9}{:>14}  {}\n", "term", "adds", "in ulp", "Delta so far",
@@ -118,12 +130,13 @@ void print_terms(const GoldenCase& golden, const ReferenceResult& reference, con
 }
 
 // Where the contract rounds the stage itself, what stood there before.
-void print_point(const GoldenCase& golden, const ReferenceResult& reference, const Element& element) {
+void print_point(const GoldenCase& golden, const Evaluation& evaluation, const Element& element) {
   const std::uint32_t point = stage_point(golden.input.contract.terms, element.stage);
-  const std::vector<double>& before = reference.exact.before[element.stage];
-  if (point == 0 || before.empty()) return;
+  const bool of_attention = (attention_stages & bit(element.stage)) != 0;
+  const ExactStages& exact = of_attention ? evaluation.rows() : evaluation.vectors();
+  if (point == 0 || exact.before[element.stage].empty()) return;
   const auto length = static_cast<std::size_t>(row_length(element.stage, golden.input.shape));
-  const double value = before[element.place.row * length + element.place.column];
+  const double value = exact.unrounded_row(element.stage, element.place.row, length)[element.place.column];
   fmt::print("point     {:.17g} = {:a}, rounded to {} by the contract\n", value, value,
              parameters(static_cast<Format>(point)).name);
 }
@@ -140,12 +153,14 @@ int explain(const ExplainArguments& given) {
 
   StageRows rows;
   rows[element.stage] = {element.place.row};
-  const ReferenceResult reference = evaluate(golden.input, rows);
-  const ProvenStage& proven = reference.stages[element.stage];
+  Evaluation evaluation(golden.input, rows);
+  evaluation.evaluate_stored_vectors();
+  evaluation.evaluate_rows(attention_rows_of(golden.input, rows));
+  const ProvenStage proven = evaluation.result().stages[element.stage];
   const std::size_t column = element.place.column;
   const StoredValue exact = {proven.hi[column], proven.lo[column]};
   const Format format = stage_format(element.stage, golden.input.inputs.format);
-  const auto budgets = stage_budgets(golden.input, reference.exact, rows, profile);
+  const auto budgets = CaseBudgets(golden.input, evaluation.vectors(), profile).of(evaluation.rows(), rows);
   const float delta = budgets[element.stage].delta[column];
   const double unit = std::isfinite(exact.hi) ? ulp(format, exact.hi) : 1;
   const bool same = proven.expected[column] == stored.values.expected[element.stored] &&
@@ -161,7 +176,7 @@ int explain(const ExplainArguments& given) {
              utf8_line(profile.title));
   fmt::print("exact     {}\n          = {:a} {:+d}/256 ulp64 (known to 2^-9 ulp64)\n", exact_text(exact), exact.hi,
              exact.lo);
-  print_point(golden, reference, element);
+  print_point(golden, evaluation, element);
   fmt::print("rounded   {} ({}) in {}\n", bits_text(format, proven.expected[column]),
              decimal_text(format, decode(format, proven.expected[column])), parameters(format).name);
   fmt::print("Delta     {:.6e} = {:a}, {} ulp of the exact value\n", delta, delta,
@@ -171,7 +186,7 @@ int explain(const ExplainArguments& given) {
   if (rule == ElementRule::budget || rule == ElementRule::budget_exact)
     fmt::print("trust     {}\n", trust_text(budgets[element.stage].trust[column]));
   fmt::print("corpus    {}\n", same ? "holds these same bits" : "HOLDS OTHER BITS than this program computes");
-  print_terms(golden, reference, rows, profile, element, unit);
+  print_terms(golden, evaluation, rows, profile, element, unit);
   return same ? 0 : 1;
 }
 

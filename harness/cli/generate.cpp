@@ -4,37 +4,37 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "conformance/json.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/generate_job.hpp"
+#include "harness/cli/separate.hpp"
 #include "harness/usage_error.hpp"
-#include "harness/value_text.hpp"
+#include "vectors/coincidence.hpp"
 #include "vectors/generate.hpp"
 #include "vectors/input_family.hpp"
-#include "vectors/progress_line.hpp"
 
 namespace qkcts::cli {
 namespace {
 
-constexpr double absurd_bytes = 64e9, absurd_seconds = 48 * 3600;
 constexpr std::size_t most_listed = 20;
 
 struct GenerateArguments {
   std::string plan;
   std::string output;
   std::vector<std::string> contracts, families, formats, shapes, profiles;
-  std::vector<double> eps;
+  std::vector<std::string> eps, sweep_eps, placements;
   std::uint64_t seed = 0;
   std::uint32_t rows = 0;
   bool has_seed = false;
-  unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool estimate_only = false;
-  Tier tier = Tier::automatic;
+  bool list_families = false;
+  std::string shard;
+  GenerateJob job;
+  SeparateArguments separate;
 };
 
 // The model's heads at lengths that differ, or a small shape in which all extents differ.
@@ -62,6 +62,33 @@ std::vector<std::string> expanded(const std::vector<std::string>& given, const s
   return names;
 }
 
+// Epsilons as they stand behind a flag; what is none is a usage error that names the flag.
+std::vector<double> epsilons(const std::vector<std::string>& texts, const char* flag) {
+  std::vector<double> values;
+  for (const std::string& text : texts) {
+    try {
+      const std::vector<double> some = eps_values(text);
+      values.insert(values.end(), some.begin(), some.end());
+    } catch (const InputError& error) {
+      throw UsageError(fmt::format("{}: {}", flag, error.what()));
+    }
+  }
+  return values;
+}
+
+std::vector<double> all_epsilons(const GenerateArguments& arguments) {
+  std::vector<double> values = epsilons(arguments.eps, "--eps");
+  const std::vector<double> swept = epsilons(arguments.sweep_eps, "--sweep-eps");
+  values.insert(values.end(), swept.begin(), swept.end());
+  return values;
+}
+
+// At unit scale no epsilon shows, so a sweep has families of its own.
+std::vector<std::string> default_families(const GenerateArguments& arguments) {
+  const bool sweeps = !arguments.sweep_eps.empty() || !arguments.placements.empty();
+  return sweeps ? std::vector<std::string>{"eps_edge", "small_rows"} : std::vector<std::string>{"gaussian"};
+}
+
 Plan plan_of(const GenerateArguments& arguments) {
   const PlanOverrides overrides{arguments.has_seed, arguments.seed, arguments.plan.empty()};
   if (!arguments.plan.empty()) return load_plan(arguments.plan, overrides);
@@ -71,11 +98,12 @@ Plan plan_of(const GenerateArguments& arguments) {
   for (const std::string& name : expanded(arguments.contracts, names)) {
     const std::string shape = ordinary_shape(load_contract(name));
     Json group = {{"contracts", {name}}, {"rows", arguments.rows}};
-    group["families"] = arguments.families.empty() ? std::vector<std::string>{"gaussian"}
-                                                   : expanded(arguments.families, family_names());
+    group["families"] =
+        arguments.families.empty() ? default_families(arguments) : expanded(arguments.families, family_names());
     group["formats"] = arguments.formats.empty() ? std::vector<std::string>{"binary32"} : arguments.formats;
     group["shapes"] = arguments.shapes.empty() ? std::vector<std::string>{shape} : arguments.shapes;
-    if (!arguments.eps.empty()) group["eps"] = arguments.eps;
+    if (const std::vector<double> eps = all_epsilons(arguments); !eps.empty()) group["eps"] = eps;
+    if (!arguments.placements.empty()) group["eps_placement"] = arguments.placements;
     groups.push_back(group);
   }
   const Json plan = {{"schema", "qkcts-plan/1"}, {"suite", "custom"}, {"seed", arguments.seed}, {"groups", groups}};
@@ -87,64 +115,42 @@ Plan plan_of(const GenerateArguments& arguments) {
   }
 }
 
-struct Estimate {
-  double seconds = 0, bytes = 0;
-};
-
-Estimate estimate_of(const Plan& plan, unsigned jobs) {
-  Estimate estimate;
-  for (const PlannedCase& planned : plan.cases) {
-    estimate.seconds += estimated_seconds(planned) / jobs;
-    estimate.bytes += estimated_bytes(planned);
+// What is no file is a name, and a name that nothing has is a usage error.
+NamedProfile profile_from_argument(const std::string& argument) {
+  const bool is_file = argument.find('/') != std::string::npos || argument.ends_with(".json");
+  try {
+    return load_profile(argument);
+  } catch (const InputError& error) {
+    if (is_file) throw;
+    throw UsageError(fmt::format("--profile: {}", error.what()));
   }
-  return estimate;
 }
 
-template <class Item, class Text>
-void list_items(const std::vector<Item>& items, const Text& text) {
-  for (std::size_t i = 0; i < std::min(items.size(), most_listed); ++i)
-    fmt::print(stderr, "qkcts: {}\n", text(items[i]));
-  if (items.size() > most_listed) fmt::print(stderr, "qkcts: ... and {} more\n", items.size() - most_listed);
+// What no case of the plan makes up for.
+void print_coincidences(const Plan& plan) {
+  const std::vector<UncoveredCoincidence> found = uncovered_coincidences(plan);
+  for (std::size_t i = 0; i < std::min(found.size(), most_listed); ++i)
+    fmt::print("{}: two clauses coincide: {}\n", found[i].slug, found[i].coincidence.reason);
+  if (found.size() > most_listed) fmt::print("... and in {} more cases\n", found.size() - most_listed);
 }
 
 int generate(const GenerateArguments& arguments) {
-  Plan plan = plan_of(arguments);
-  for (const std::string& name : arguments.profiles) add_profile(plan, load_profile(name));
-  const Estimate estimate = estimate_of(plan, arguments.jobs);
-  const std::string outlook = fmt::format("{}, about {} on {}, at most about {}",
-                                          counted(plan.cases.size(), "case", "cases"), duration_text(estimate.seconds),
-                                          counted(arguments.jobs, "thread", "threads"), byte_text(estimate.bytes));
-  if (arguments.estimate_only) {
-    fmt::print("{}\n", outlook);
-    return 0;
+  const auto plan = [&arguments] {
+    Plan made = plan_of(arguments);
+    for (const std::string& name : arguments.profiles) add_profile(made, profile_from_argument(name));
+    return made;
+  };
+  GenerateJob job = arguments.job;
+  job.output = arguments.output;
+  job.estimate_only = arguments.estimate_only;
+  if (!arguments.shard.empty()) {
+    try {
+      job.shard = shard_from_text(arguments.shard);
+    } catch (const InputError& error) {
+      throw UsageError(fmt::format("--shard: {}", error.what()));
+    }
   }
-  if (estimate.bytes > absurd_bytes || estimate.seconds > absurd_seconds)
-    throw InputError(
-        fmt::format("{}: that is more than this command takes on; split the plan or store fewer rows", outlook));
-  fmt::print(stderr, "{}: {}\n", arguments.output, outlook);
-  const auto start = std::chrono::steady_clock::now();
-  GenerateReport report;
-  {
-    ProgressLine line("generated", stderr);
-    GenerateOptions options;
-    options.jobs = arguments.jobs;
-    options.tier = arguments.tier;
-    options.generator_version = fmt::format("qkcts {}", QKCTS_VERSION);
-    options.progress = [&line](const GenerateProgress& p) {
-      line.update(p.done, p.all, p.work_all > 0 ? p.work_done / p.work_all : 1, p.slug);
-    };
-    report = generate_corpus(plan, arguments.output, options);
-  }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{}: {}, {}, {:.1f} s\ndigest {}\n", arguments.output, counted(report.written, "case", "cases"),
-             byte_text(static_cast<double>(std::filesystem::file_size(arguments.output))), seconds, report.digest);
-  list_items(plan.unfit, [](const Plan::Unfit& u) { return fmt::format("{}: left out: {}", u.slug, u.reason); });
-  list_items(report.dropped, [](const DroppedProfile& d) {
-    return fmt::format("{}: not judged by profile {}: {:.1f} % of stage {} is mistrusted", d.slug, d.profile,
-                       100 * d.share, d.stage);
-  });
-  list_items(report.refused, [](const RefusedCase& r) { return fmt::format("{}: refused: {}", r.slug, r.reason); });
-  return report.dropped.empty() && report.refused.empty() ? 0 : 1;
+  return run_generate_job(plan, job, print_coincidences);
 }
 
 }  // namespace
@@ -153,7 +159,7 @@ void add_generate(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* generate_app = app.add_subcommand("generate", "Make golden vectors: proven values and error budgets");
   CLI::Option* plan =
-      generate_app->add_option("plan", arguments->plan, "Suite (smoke, core, norm40, clauses, points) or JSON plan");
+      generate_app->add_option("plan", arguments->plan, "Suite (smoke, core, edge, robust, full, ...) or JSON plan");
   CLI::Option* contract = generate_app->add_option("--contract", arguments->contracts,
                                                    "Contracts by name, glob or JSON file, in place of a plan");
   contract->excludes(plan)->delimiter(',');
@@ -161,17 +167,31 @@ void add_generate(CLI::App& app, Command& command) {
   generate_app
       ->add_option("--family", arguments->families,
                    "Input families, globs allowed (default gaussian); what does not fit a contract is left out")
+      ->delimiter(',');
+  generate_app
+      ->add_option("--format", arguments->formats,
+                   "binary64, binary32, binary16, bfloat16, or f64, f32, f16, bf16 (default binary32)")
       ->delimiter(',')
-      ->needs(contract);
-  generate_app->add_option("--format", arguments->formats, "binary64, binary32, binary16, bfloat16 (default binary32)")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"binary64", "binary32", "binary16", "bfloat16"}).description(""))
-      ->needs(contract);
-  generate_app->add_option("--shape", arguments->shapes, "B,Hq,Hkv,Lq,Lk,D,Dv; may be repeated")->needs(contract);
+      ->check(
+          CLI::IsMember({"binary64", "binary32", "binary16", "bfloat16", "f64", "f32", "f16", "bf16"}).description(""));
+  generate_app->add_option("--shape", arguments->shapes, "B,Hq,Hkv,Lq,Lk,D,Dv; may be repeated");
   generate_app->add_option("--eps", arguments->eps, "Epsilon of both norms instead of the contract's; a list sweeps")
       ->delimiter(',')
-      ->needs(contract)
-      ->check(CLI::NonNegativeNumber);
+      ->needs(contract);
+  generate_app
+      ->add_option(
+          "--sweep-eps", arguments->sweep_eps,
+          "Likewise; A..B stands for A, 10 A, ... up to B. Without --family: eps_edge and small_rows, in which "
+          "an epsilon shows")
+      ->delimiter(',')
+      ->needs(contract);
+  generate_app
+      ->add_option("--eps-placement", arguments->placements,
+                   "Where the epsilon stands instead of the contract's place: inside_root, outside_root, max_root, "
+                   "max_inside or all")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"inside_root", "outside_root", "max_root", "max_inside", "all"}).description(""))
+      ->needs(contract);
   generate_app->add_option("--rows", arguments->rows, "Rows stored of each stage but output and lse (0: all)")
       ->needs(contract);
   generate_app
@@ -180,24 +200,62 @@ void add_generate(CLI::App& app, Command& command) {
                    "holds; may be repeated")
       ->delimiter(',');
   CLI::Option* seed = generate_app->add_option("--seed", arguments->seed, "Seed of the inputs (default: the plan's)");
-  generate_app->add_option("--jobs", arguments->jobs, "Threads; the file does not depend on it")
-      ->check(CLI::Range(1U, 1024U));
   generate_app
-      ->add_option("--tier", arguments->tier,
+      ->add_option("--jobs", arguments->job.jobs,
+                   "Threads (default: one per processor, under mpirun one); the file does not depend on it")
+      ->check(CLI::Range(1U, 1024U));
+  generate_app->add_option("--shard", arguments->shard,
+                           "I/N: only the I-th of N parts of the plan; `vectors join` makes one corpus of their files");
+  generate_app->add_flag("--resume", arguments->job.resume,
+                         "Keep finished cases in FILE.part, and begin with those that an earlier try left there");
+  generate_app
+      ->add_option("--tier", arguments->job.tier,
                    "auto: double words with proven bounds first; mpfr: MPFR for everything; the file is the same")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Tier>{{"auto", Tier::automatic}, {"mpfr", Tier::mpfr}},
                                           CLI::ignore_case));
+  add_separate_options(*generate_app, arguments->separate);
+  generate_app->add_flag("--list-families", arguments->list_families, "Print what every input family is for, and stop");
   generate_app->add_flag("--estimate", arguments->estimate_only, "Say how long and how large, and stop");
   generate_app->footer(
       "Examples:\n"
       "  qkcts generate core -o core.h5\n"
-      "  qkcts generate --contract qwen3_rmsnorm --family eps_edge --eps 1e-12,1e-8,1e-3 -o eps.h5\n"
+      "  qkcts generate --contract qwen3_rmsnorm --sweep-eps 0,1e-12..1e-3 --eps-placement all --format bf16 -o "
+      "eps.h5\n"
+      "  qkcts generate --separate qwen3_rmsnorm flax_qk_layernorm --steps 500 -o apart.h5\n"
+      "  mpirun -n 4 qkcts generate full -o full.h5 --resume\n"
       "Exit code 1: the file is written, but a case was refused or a profile cannot judge one.");
   generate_app->callback([arguments, &command, seed] {
-    if (arguments->plan.empty() && arguments->contracts.empty())
-      throw CLI::RequiredError("generate: a plan or --contract");
+    if (arguments->list_families) {
+      command = [] {
+        fmt::print("{}", family_table());
+        return 0;
+      };
+      return;
+    }
+    const GenerateArguments& a = *arguments;
+    const bool searches = !a.separate.contracts.empty();
+    if (a.plan.empty() && a.contracts.empty() && !searches)
+      throw CLI::RequiredError("generate: a plan, --contract or --separate");
+    if (searches && !(a.plan.empty() && a.contracts.empty() && !a.estimate_only))
+      throw UsageError("--separate takes neither a plan nor --contract nor --estimate");
+    if (!a.plan.empty() && !(a.families.empty() && a.formats.empty() && a.shapes.empty()))
+      throw UsageError(
+          "a plan says its families, formats and shapes; --family, --format and --shape go with --contract");
     if (arguments->output.empty() && !arguments->estimate_only) throw CLI::RequiredError("generate: -o FILE");
     arguments->has_seed = seed->count() > 0;
+    if (searches) {
+      command = [arguments] {
+        SeparateArguments& search = arguments->separate;
+        search.families = arguments->families;
+        search.formats = arguments->formats;
+        search.shapes = arguments->shapes;
+        search.profiles = arguments->profiles;
+        search.seed = arguments->seed;
+        search.output = arguments->output;
+        return separate(search);
+      };
+      return;
+    }
     command = [arguments] { return generate(*arguments); };
   });
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -14,7 +12,6 @@
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
 #include "harness/cli/separation.hpp"
-#include "harness/usage_error.hpp"
 #include "harness/value_text.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/progress_line.hpp"
@@ -49,20 +46,24 @@ std::string wrapped(const std::string& head, const std::string& text) {
   return result + "\n";
 }
 
+double bytes_of(const CorpusInfo& info) {
+  const std::filesystem::path folder = std::filesystem::path(info.path).parent_path();
+  auto bytes = static_cast<double>(std::filesystem::file_size(info.path));
+  for (const std::string& shard : info.shards) bytes += static_cast<double>(std::filesystem::file_size(folder / shard));
+  return bytes;
+}
+
 void print_head(const CorpusReader& reader) {
   const CorpusInfo& info = reader.info();
-  fmt::print("{}\n  suite {}, seed {}, format version {}, written by {}\n  {}, {}\n  digest {}\n", info.path,
+  fmt::print("{}\n  suite {}, seed {}, format version {}, written by {}\n  {}, {}{}\n  digest {}\n", info.path,
              info.suite, info.seed, info.format_version, info.generator_version,
-             counted(reader.slugs().size(), "case", "cases"),
-             byte_text(static_cast<double>(std::filesystem::file_size(info.path))), info.digest);
+             counted(reader.slugs().size(), "case", "cases"), byte_text(bytes_of(info)),
+             info.shards.empty() ? "" : " in " + counted(info.shards.size() + 1, "file", "files"), info.digest);
+  if (!info.shard.empty()) fmt::print("  shard {} of a plan\n", info.shard);
 }
 
 std::string heads_text(const qkcts_shape& s) {
   return fmt::format("{}/{}", s.q_heads, s.kv_heads);
-}
-
-bool matches(const std::string& glob, const std::string& name) {
-  return glob.empty() || ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
 void print_corpus(const CorpusReader& reader, const std::string& contracts, const std::string& wanted_families) {
@@ -71,7 +72,7 @@ void print_corpus(const CorpusReader& reader, const std::string& contracts, cons
   std::map<std::string, int> families, formats;
   for (const std::string& slug : reader.slugs()) {
     const GoldenCase golden = reader.outline(slug);
-    if (!matches(contracts, golden.input.contract.name) || !matches(wanted_families, golden.family)) continue;
+    if (!glob_matches(contracts, golden.input.contract.name) || !glob_matches(wanted_families, golden.family)) continue;
     const qkcts_shape& s = golden.input.shape;
     ++families[golden.family];
     ++formats[std::string(parameters(golden.input.inputs.format).name)];
@@ -119,7 +120,7 @@ StageFigures figures_of(const ProvenStage& values) {
   StageFigures figures;
   for (std::size_t i = 0; i < values.rule.size(); ++i) {
     if (values.rule[i] == ElementRule::budget_exact) ++figures.exact;
-    if (values.rule[i] == ElementRule::exact_clause) ++figures.fixed;
+    if (values.rule[i] == ElementRule::exact_clause || is_by_class(values.rule[i])) ++figures.fixed;
     if (values.rule[i] == ElementRule::hidden) ++figures.hidden;
     if (values.rule[i] <= ElementRule::budget_exact && std::isfinite(values.hi[i]))
       figures.largest = std::max(figures.largest, std::abs(values.hi[i]));
@@ -151,9 +152,11 @@ void print_stages(const GoldenCase& golden) {
     std::vector<std::string> budgets;
     for (std::size_t i = 0; i < golden.profiles.size(); ++i)
       budgets.push_back(median_budget(g.values, g.budgets[i], format));
-    fmt::print("  {:<7} {:<8} {:>11} {:>10.4g} {:>6} {:>6} {:>6}  {}\n", stage_name(stage), parameters(format).name,
-               fmt::format("{}/{}", g.values.rows.size(), row_count(stage, c.shape)), figures.largest, figures.exact,
-               figures.fixed, figures.hidden, joined(budgets));
+    const std::string row =
+        fmt::format("  {:<7} {:<8} {:>11} {:>10.4g} {:>6} {:>6} {:>6} ", stage_name(stage), parameters(format).name,
+                    fmt::format("{}/{}", g.values.rows.size(), row_count(stage, c.shape)), figures.largest,
+                    figures.exact, figures.fixed, figures.hidden);
+    fmt::print("{}", wrapped(row, joined(budgets)));
   }
   fmt::print("{}", wrapped("  profiles: ", joined(golden.profiles)));
   for (const auto& [name, text] : golden.own_profiles)
@@ -172,10 +175,7 @@ void print_statistics(const GoldenCase& golden) {
   line("entropy (nat)", golden.entropy);
   line("p_max", golden.p_max);
   line("max |s|", golden.score_max);
-  double jacobian = 0;
-  for (const double p : golden.stages[QKCTS_STAGE_PROBS].values.hi)
-    if (std::isfinite(p)) jacobian = std::max(jacobian, p * (1 - p));
-  fmt::print("  {:<22} {:>12} {:>12} {:>12.6g}\n", "p (1 - p), stored rows", "", "", jacobian);
+  if (golden.jacobian) line("max p (1 - p)", *golden.jacobian);
 }
 
 void print_case(const GoldenCase& golden) {
@@ -200,32 +200,61 @@ void print_case(const GoldenCase& golden) {
 
 void add_inspect(CLI::App& app, Command& command) {
   struct Arguments {
-    std::string file, slug, contracts, families;
-    bool names = false, separation = false;
+    std::string file, slug, contracts, families, drawing;
+    bool names = false, separation = false, by_row = false;
+    TableForm form = TableForm::text;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* inspect_app = app.add_subcommand("inspect", "List the cases of a corpus, or one case in numbers");
   inspect_app->add_option("file", arguments->file, "Corpus")->required();
-  inspect_app->add_option("case", arguments->slug, "Case, or a part of its name that no other case has");
+  CLI::Option* one =
+      inspect_app->add_option("case", arguments->slug, "Case, or a part of its name that no other case has");
   inspect_app->add_option("--contract", arguments->contracts, "List only contracts that match this glob");
   inspect_app->add_option("--family", arguments->families, "List only families that match this glob");
   inspect_app->add_flag("--names", arguments->names, "Print the names of the cases, one a line, and nothing else");
-  inspect_app->add_flag("--separation", arguments->separation,
-                        "Of one case: how surely it tells its contract from each neighbouring one (recomputed)");
-  inspect_app->footer("Example:\n  qkcts inspect core.h5 qwen3_rmsnorm/norm40/binary32");
+  CLI::Option* separation = inspect_app->add_flag(
+      "--separation", arguments->separation,
+      "How surely a case, or every case, tells its contract from each neighbouring one; from the stored tables");
+  inspect_app
+      ->add_option("--format", arguments->form, "text, csv or json: the tables of --separation over a whole corpus")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, TableForm>{
+              {"text", TableForm::text}, {"csv", TableForm::csv}, {"json", TableForm::json}},
+          CLI::ignore_case))
+      ->needs(separation)
+      ->excludes(one);
+  inspect_app
+      ->add_flag("--by-row", arguments->by_row,
+                 "Of neighbours with another epsilon or another place of it, by the size of each row of q (recomputed)")
+      ->needs(separation)
+      ->excludes(one);
+  inspect_app->add_option("--svg", arguments->drawing, "Draw --by-row into this file")
+      ->needs(separation)
+      ->excludes(one);
+  inspect_app->footer(
+      "Examples:\n"
+      "  qkcts inspect core.h5 qwen3_rmsnorm/norm40/binary32\n"
+      "  qkcts inspect core.h5 --separation --contract 'qwen3*' --format csv\n"
+      "  qkcts inspect eps.h5 --separation --by-row --svg eps.svg");
   inspect_app->callback([arguments, &command] {
     command = [arguments] {
-      check_untrusted_corpus(arguments->file);
-      const CorpusReader reader(arguments->file);
-      if (arguments->names) {
+      const Arguments& a = *arguments;
+      check_untrusted_corpus(a.file);
+      const CorpusReader reader(a.file);
+      if (a.names) {
         for (const std::string& slug : reader.slugs()) fmt::print("{}\n", slug);
-      } else if (arguments->separation) {
-        if (arguments->slug.empty()) throw UsageError("inspect --separation needs a case");
-        print_separations(reader.read(chosen_case(reader, arguments->slug)));
-      } else if (arguments->slug.empty()) {
-        print_corpus(reader, arguments->contracts, arguments->families);
+      } else if (!a.drawing.empty()) {
+        draw_separation_rows(reader, a.contracts, a.families, a.drawing);
+      } else if (a.by_row) {
+        print_separation_rows(reader, a.contracts, a.families, a.form);
+      } else if (a.separation && a.slug.empty()) {
+        print_separations(reader, a.contracts, a.families, a.form);
+      } else if (a.separation) {
+        print_separations(reader.read(chosen_case(reader, a.slug)));
+      } else if (a.slug.empty()) {
+        print_corpus(reader, a.contracts, a.families);
       } else {
-        print_case(reader.read(chosen_case(reader, arguments->slug)));
+        print_case(reader.read(chosen_case(reader, a.slug)));
       }
       return 0;
     };

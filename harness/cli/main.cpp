@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
   qkcts::cli::add_generate(app, command);
   qkcts::cli::add_verify(app, command);
   qkcts::cli::add_inspect(app, command);
+  qkcts::cli::add_vectors(app, command);
   qkcts::cli::add_adapters(app, command);
   qkcts::cli::add_describe(app, command);
   qkcts::cli::add_run(app, command);
@@ -85,6 +86,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return error.get_exit_code() == 0 ? app.exit(error) : report_usage(app, error);
+  } catch (const qkcts::UsageError& error) {
+    return report(error, 2);
   }
   return run_command(command);
 }

@@ -16,6 +16,7 @@
 #include "harness/cli/commands.hpp"
 #include "harness/failure_text.hpp"
 #include "harness/interruption.hpp"
+#include "harness/relation_report.hpp"
 #include "harness/report_html.hpp"
 #include "harness/report_junit.hpp"
 #include "harness/report_text.hpp"
@@ -29,10 +30,12 @@ constexpr int failures_printed_in_full = 10;
 
 struct RunArguments {
   std::string adapter, corpus, profile, case_glob = "*", stages, limits, output;
+  bool some_stages = false;  // whatever the list holds
   double timeout = 60;
   int memory_mib = 0;
   int repeat = 1;
   bool in_process = false;
+  bool relations_only = false;
   std::vector<std::string> gtest;
 };
 
@@ -42,15 +45,7 @@ class Progress {
   void start(std::size_t cases) { cases_ = cases; }
 
   void after_case(const RunRecord& record, const CaseResult& result) {
-    if (const std::string text = failure_text(record, result); !text.empty()) {
-      clear();
-      if (++failures_ <= failures_printed_in_full) {
-        fmt::print("{}\n", text);
-      } else {
-        fmt::print("FAIL  {}  {}\n", result.slug, verdict_name(result.verdict));
-      }
-      std::fflush(stdout);
-    }
+    print_failure(failure_text(record, result), result.slug, result.verdict);
     const auto now = std::chrono::steady_clock::now();
     const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
     if (now - last_ < pause && record.cases.size() != cases_) return;
@@ -61,6 +56,18 @@ class Progress {
     const double rest = passed / done * (static_cast<double>(cases_) - done);
     fmt::print(stderr, "{}{} of {}, {:.0f} s passed, about {:.0f} s to go{}", terminal_ ? "\r" : "",
                record.cases.size(), counted(cases_, "case", "cases"), passed, rest, terminal_ ? "  " : "\n");
+  }
+
+  // Nothing for an empty text.
+  void print_failure(const std::string& text, const std::string& slug, Verdict verdict) {
+    if (text.empty()) return;
+    clear();
+    if (++failures_ <= failures_printed_in_full) {
+      fmt::print("{}\n", text);
+    } else {
+      fmt::print("FAIL  {}  {}\n", slug, verdict_name(verdict));
+    }
+    std::fflush(stdout);
   }
 
   void clear() const {
@@ -95,9 +102,10 @@ RunRequest request_from(const RunArguments& given) {
   request.corpus_path = given.corpus;
   request.case_glob = given.case_glob;
   if (!given.profile.empty()) request.options.profile = given.profile;
-  if (!given.stages.empty()) request.options.stages = stages_from_text(given.stages);
+  if (given.some_stages) request.options.stages = stages_from_text(given.stages);
   if (!given.limits.empty()) request.options.limits = limits_from_json(read_text_file(given.limits), given.limits);
   request.options.repeat = given.repeat;
+  if (given.relations_only) request.options.judging = Judging::relations_alone;
   request.limits.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(given.timeout * 1000));
   request.limits.resident_bytes = static_cast<std::size_t>(given.memory_mib) << 20;
   request.isolation = given.in_process ? Isolation::in_process : Isolation::worker_process;
@@ -114,15 +122,19 @@ int run(const RunArguments& given) {
   Progress progress;
   const std::optional<RunRecord> record =
       run_corpus(request, {[&](std::size_t cases) { progress.start(cases); },
-                           [&](const RunRecord& now, const CaseResult& result) { progress.after_case(now, result); }});
+                           [&](const RunRecord& now, const CaseResult& result) { progress.after_case(now, result); },
+                           [&](const RunRecord& now, const RelationResult& result) {
+                             progress.print_failure(relation_failure_text(now, result), result.slug, result.verdict);
+                           }});
   progress.clear();
   if (!record) return 0;
   fmt::print("{} {} ({}) on {}, suite {} {}\n\n", record->description.name, record->description.version, given.adapter,
              given.corpus, record->corpus_suite, record->corpus_digest.substr(0, 12));
-  if (record->cases.empty()) {
+  if (record->cases.empty() && record->relations.empty()) {
     fmt::print("No case matches; `qkcts inspect {} --names` lists them.\n", shell_quoted(given.corpus));
   } else {
-    fmt::print("{}\n", result_table(*record));
+    if (!record->cases.empty() && !given.relations_only) fmt::print("{}\n", result_table(*record));
+    if (!record->relations.empty()) fmt::print("{}\n", relation_table_text(*record));
   }
   fmt::print("{}", summary_text(*record));
   if (!given.output.empty()) write_reports(*record, given.output);
@@ -169,7 +181,8 @@ void add_run(CLI::App& app, Command& command) {
   sub->add_option("GTEST", given->gtest, "Behind --: arguments of GoogleTest, e.g. --gtest_filter=*.probs");
   sub->add_option("--profile", given->profile, "Judge by this machine profile, not by the one the adapter names");
   sub->add_option("--case", given->case_glob, "Only cases whose name matches this glob")->type_name("GLOB");
-  sub->add_option("--stages", given->stages, "Only these stages, comma-separated")->type_name("LIST");
+  CLI::Option* const stages = sub->add_option("--stages", given->stages, "Only these stages, comma-separated");
+  stages->type_name("LIST");
   sub->add_option("--timeout", given->timeout, "Seconds that one case may take in the worker")
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
@@ -179,6 +192,8 @@ void add_run(CLI::App& app, Command& command) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   sub->add_flag("--in-process", given->in_process, "No worker process: for debuggers; a crash ends the program");
+  sub->add_flag("--relations-only", given->relations_only,
+                "Judge relations alone (docs/relations.md): no golden value is used, and no machine profile need fit");
   sub->add_option("--limits", given->limits, "Own tolerances (JSON), judged beside the proven budgets")
       ->type_name("FILE");
   sub->add_option("-o,--output", given->output, "Folder for run.json, junit.xml and report.html")->type_name("DIR");
@@ -186,8 +201,10 @@ void add_run(CLI::App& app, Command& command) {
       "Example: qkcts run ./libmine.so core.h5 --case 'qwen3_rmsnorm/*' -o report\n"
       "         qkcts run avx2 core.h5 -- --gtest_list_tests\n"
       "Exit code: 0 conforming, 1 not conforming, 4 the adapter cannot be run, 5 nothing was run");
-  sub->callback(
-      [given, &command] { command = [given] { return given->in_process ? run_supervised(*given) : run(*given); }; });
+  sub->callback([given, stages, &command] {
+    given->some_stages = stages->count() > 0;
+    command = [given] { return given->in_process ? run_supervised(*given) : run(*given); };
+  });
 }
 
 }  // namespace qkcts::cli

@@ -1,61 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/cli/separation.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "conformance/neighbour.hpp"
-#include "reference/separation.hpp"
+#include "vectors/case_separation.hpp"
 
 namespace qkcts::cli {
 namespace {
 
-struct Line {
-  std::string neighbour;
-  SeparationTable table;
-  double least = 0;  // over the profiles, of the stage that tells most
+// The largest over the stages, and the stage where it stands.
+struct Best {
+  float value = 0;
+  std::string_view stage = "-";
 };
 
-// The stage that tells most under the first profile.
-std::string_view best_stage(const SeparationTable& table) {
-  const double best = largest_separation(table, 0).value;
-  for (const qkcts_stage stage : all_stages)
-    if (!table[stage].empty() && table[stage][0].value == best) return best > 0 ? stage_name(stage) : "-";
-  return "-";
+Best best_of(const GoldenCase& golden, const SeparationRecord& record, std::size_t neighbour, std::size_t profile) {
+  Best best;
+  for (const qkcts_stage stage : all_stages) {
+    if (!golden.stages[stage].present) continue;
+    const float value = separation_entry(golden, record, neighbour, stage, profile).value;
+    if (value > best.value) best = {value, stage_name(stage)};
+  }
+  return best;
 }
 
-StageRows stored_rows(const GoldenCase& golden) {
-  StageRows rows;
-  for (const qkcts_stage stage : all_stages)
-    if (golden.stages[stage].present) rows[stage] = golden.stages[stage].values.rows;
-  return rows;
-}
+struct Line {
+  std::string neighbour;
+  std::vector<Best> best;  // by profile
+  float least = 0;
+};
 
 }  // namespace
 
+bool glob_matches(const std::string& glob, const std::string& name) {
+  return glob.empty() || ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
+
+CaseView view_of(const GoldenCase& golden) {
+  CaseView view;
+  for (const qkcts_stage stage : all_stages)
+    if (golden.stages[stage].present) view[stage] = {&golden.stages[stage].values, &golden.stages[stage].budgets};
+  return view;
+}
+
+SeparationRecord separations_of(const GoldenCase& golden) {
+  return golden.jacobian ? golden.separation : full_separations(golden);
+}
+
 void print_separations(const GoldenCase& golden) {
-  const std::vector<Profile> profiles = profiles_named(golden.profiles, golden.own_profiles);
-  const Separator separator(golden.input, stored_rows(golden), profiles);
+  const SeparationRecord record = separations_of(golden);
   std::vector<Line> lines;
-  std::vector<std::string> without;
-  for (const Neighbour& neighbour : neighbours(golden.input.contract.terms)) {
-    const std::optional<Case> other = case_under(golden.input, neighbour.terms);
-    try {
-      if (!other) {
-        without.push_back(neighbour.name + ": the case lacks an input");
-        continue;
-      }
-      Line line{neighbour.name, separator.to(*other)};
-      line.least = largest_separation(line.table, 0).value;
-      for (std::size_t i = 1; i < profiles.size(); ++i)
-        line.least = std::min(line.least, largest_separation(line.table, i).value);
-      lines.push_back(std::move(line));
-    } catch (const UndecidedError&) {
-      without.push_back(neighbour.name + ": a rounding of its values is not proven");
-    } catch (const InputError&) {
-      without.push_back(neighbour.name + ": its values have no meaning for these inputs");
-    }
+  for (std::size_t i = 0; i < record.neighbours.size(); ++i) {
+    Line& line = lines.emplace_back();
+    line.neighbour = record.neighbours[i];
+    for (std::size_t profile = 0; profile < golden.profiles.size(); ++profile)
+      line.best.push_back(best_of(golden, record, i, profile));
+    line.least = line.best[0].value;
+    for (const Best& best : line.best) line.least = std::min(line.least, best.value);
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.least < b.least; });
 
@@ -63,14 +69,19 @@ void print_separations(const GoldenCase& golden) {
   for (const std::string& name : golden.profiles) fmt::print(" {:>11.11}", name);
   fmt::print("\n");
   for (const Line& line : lines) {
-    fmt::print("  {:<38} {:<8}", line.neighbour, best_stage(line.table));
-    for (std::size_t i = 0; i < profiles.size(); ++i) fmt::print(" {:>11.3g}", largest_separation(line.table, i).value);
+    fmt::print("  {:<38} {:<8}", line.neighbour, line.best[0].stage);
+    for (const Best& best : line.best) fmt::print(" {:>11.3g}", best.value);
     fmt::print("\n");
   }
   fmt::print(
-      "  above 1: no implementation that is right for the neighbour can pass this case;\n"
-      "  0: the stored rows are equal under both; inf: special values differ\n");
-  for (const std::string& line : without) fmt::print("  not compared: {}\n", line);
+      "  above 1: no implementation that is right for the neighbour can pass this case; 0: the rows that were\n"
+      "  compared are equal under both; inf: special values differ. {}\n",
+      golden.jacobian ? "Stored in the corpus: lower bounds from a few rows."
+                      : "Not stored in this corpus: computed over all stored rows.");
+  for (const Neighbour& neighbour : neighbours(golden.input.contract.terms))
+    if (std::find(record.neighbours.begin(), record.neighbours.end(), neighbour.name) == record.neighbours.end())
+      fmt::print("  not compared: {}: the case lacks an input, or its values do not exist or are not proven\n",
+                 neighbour.name);
 }
 
 }  // namespace qkcts::cli

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <map>
 #include <thread>
 
 #include <fmt/format.h>
@@ -48,11 +49,18 @@ void add_verify(CLI::App& app, Command& command) {
   CLI::App* verify_app = app.add_subcommand("verify", "Check the digests of a corpus and recompute its evidence");
   verify_app->add_option("file", arguments->file, "Corpus")->required();
   CLI::Option* sample = verify_app->add_option("--sample", arguments->options.sample,
-                                               "Per cent of the cases to recompute (default 10, at least one case)");
+                                               "Per cent of the cases to recompute (default 1, at least one case)");
   sample->check(CLI::Range(0.0, 100.0));
   verify_app->add_flag("--all", arguments->all, "Recompute every case")->excludes(sample);
+  verify_app
+      ->add_option("--tier", arguments->options.tier,
+                   "mpfr: by intervals (the default), apart from the arithmetic that wrote the file; auto: as "
+                   "`generate` does, quicker")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Tier>{{"auto", Tier::automatic}, {"mpfr", Tier::mpfr}},
+                                          CLI::ignore_case));
   verify_app->add_option("--jobs", arguments->options.jobs, "Threads")->check(CLI::Range(1U, 1024U));
-  verify_app->footer("Example:\n  qkcts verify core.h5 --all\nExit code 1: some evidence came out differently.");
+  verify_app->footer(
+      "Example:\n  qkcts verify core.h5 --all --tier auto\nExit code 1: some evidence came out differently.");
   verify_app->callback([arguments, &command] {
     if (arguments->all) arguments->options.sample = 100;
     command = [arguments] { return verify(arguments->file, arguments->options); };

@@ -267,8 +267,9 @@ typedef enum qkcts_sink {
 typedef enum qkcts_base { QKCTS_BASE_E = 0, QKCTS_BASE_TWO = 1 } qkcts_base;
 
 typedef enum qkcts_hidden_values {
-  QKCTS_HIDDEN_FINITE = 0,  /* hidden keys and values are finite                                        */
-  QKCTS_HIDDEN_EXCLUDED = 1 /* k and v of keys that no query sees may be NaN or infinite, without effect */
+  QKCTS_HIDDEN_FINITE = 0,    /* nothing is said of NaN or infinities in k and v that a row does not see    */
+  QKCTS_HIDDEN_EXCLUDED = 1,  /* they never reach a row that does not see them                              */
+  QKCTS_HIDDEN_PROPAGATED = 2 /* ABI 1.2: a hidden value takes part with weight 0, and 0 times NaN is NaN   */
 } qkcts_hidden_values;
 
 typedef struct qkcts_softmax {
@@ -325,14 +326,23 @@ typedef struct qkcts_vector_rounding {
   uint32_t reserved;
 } qkcts_vector_rounding;
 
+/* Of the norm before a projection. In JSON q_input_norm_unit and q_input_norm, and of k likewise. */
+typedef struct qkcts_input_rounding {
+  uint32_t unit; /* the entry after the division, before the gain  */
+  uint32_t norm; /* the entry that is multiplied with the matrix   */
+} qkcts_input_rounding;
+
 typedef struct qkcts_rounding {
-  qkcts_vector_rounding q, k, v; /* of v: root, reciprocal, unit, norm                                       */
-  uint32_t scaled_q;             /* q after norm and rotation times everything that multiplies the scores     */
-  uint32_t scores;               /* the stage scores                                                          */
-  uint32_t capped;               /* the stage capped                                                          */
-  uint32_t probs;                /* the stage probs; the row sum is that of the unrounded weights             */
-  uint32_t output;               /* the stage output                                                          */
-  uint32_t saturate;             /* 1: what would overflow at a point becomes the largest finite number       */
+  qkcts_vector_rounding q, k, v;         /* of v: root, reciprocal, unit, norm                                       */
+  uint32_t scaled_q;                     /* q after norm and rotation times everything that multiplies the scores     */
+  uint32_t scores;                       /* the stage scores                                                          */
+  uint32_t capped;                       /* the stage capped                                                          */
+  uint32_t probs;                        /* the stage probs; the row sum is that of the unrounded weights             */
+  uint32_t output;                       /* the stage output                                                          */
+  uint32_t saturate;                     /* 1: what would overflow at a point becomes the largest finite number       */
+  uint32_t product;                      /* <q,k> before what multiplies it; not beside scaled_q                      */
+  qkcts_input_rounding q_input, k_input; /* x^ of the projections of q and k                                  */
+  uint32_t reserved;
 } qkcts_rounding;
 
 typedef struct qkcts_contract {

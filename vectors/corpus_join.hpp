@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing a master file for the files of the shards of one plan, or of several corpora of one suite.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace qkcts {
+
+struct JoinReport {
+  std::size_t cases = 0;
+  std::string digest;  // that of one file with all these cases
+};
+
+// The files lie in the folder of the master. Throws InputError if they do not, contradict one another, or are shards of
+// a plan of which others are missing; WriteError as CorpusWriter does. The file does not depend on the order of paths.
+JoinReport join_corpora(std::vector<std::string> paths, const std::string& master);
+
+}  // namespace qkcts
