@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fuzz targets without a fuzzer: seeds are read, files that once were trouble are refused, and so are changed
-// seeds.
+// The fuzz targets without a fuzzer: good seeds are read, bad ones are refused, and so are
+// changed seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
