@@ -181,7 +181,8 @@ def check_special(cases):
             continue
         missed += 1
         print("a number in the place of the special value is not noticed:", case["slug"])
-    return cases and all(classes) and missed == 0
+    # Only a clamp makes a number of an infinity.
+    return cases and missed == 0 and all(n or '"clip_' in json.dumps(case["contract"]) for n, case in zip(classes, cases))
 
 
 def main():
