@@ -12,7 +12,7 @@
 namespace qkcts {
 namespace {
 
-const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Row {
