@@ -143,6 +143,8 @@ def check_neighbours(cases):
 def check_points(cases):
     print(f"{len(cases)} cases, {sum(compare(case) for case in cases)} elements agree")
     missed = [case for case in cases if not is_noticed(changed(case, lambda contract: contract.pop("rounding")))]
+    # Where no row sees a key, points that are no stages have nothing to act on.
+    missed = [case for case in missed if any(p != 0 for p in Twin(case).stages["probs"])]
     for case in missed:
         print("points not noticed:", case["slug"], case["format"], case["contract"]["rounding"])
     return cases and not missed
