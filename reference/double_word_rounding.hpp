@@ -102,7 +102,9 @@ HWY_INLINE void store_rounded(const RoundedLanes& rounded, Lanes h, const Rounde
   const hn::Rebind<std::int16_t, Tag> halves;
   hn::StoreU(rounded.expected, BitsTag(), row.expected + at);
   store(row.hi + at, h);
-  hn::StoreU(hn::DemoteTo(halves, hn::DemoteTo(words, rounded.rest - all(0x1.8p52))), halves, row.lo + at);
+  const Lanes low = rounded.rest - all(0x1.8p52);  // NaN where nothing is known: no integer, and never read
+  const Lanes known = hn::IfThenElseZero(hn::Eq(low, low), low);
+  hn::StoreU(hn::DemoteTo(halves, hn::DemoteTo(words, known)), halves, row.lo + at);
 }
 
 template <bool is_stored>
