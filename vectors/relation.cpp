@@ -12,9 +12,14 @@
 namespace qkcts {
 namespace {
 
+// Unless it is nothing: 0, an empty text or list.
 template <class T>
-void set_unless(Json& json, const char* key, const T& value, const T& absent) {
-  if (value != absent) json[key] = value;
+void set_if_any(Json& json, const char* key, const T& value) {
+  if constexpr (requires { value.empty(); }) {
+    if (!value.empty()) json[key] = value;
+  } else if (value != T{}) {
+    json[key] = value;
+  }
 }
 
 // The members that a kind has a use for, beside those that every relation has.
@@ -113,16 +118,16 @@ std::string relation_text(const Relation& relation) {
   json["stages"] = Json::array();
   for (const qkcts_stage stage : all_stages)
     if ((relation.stages & bit(stage)) != 0) json["stages"].push_back(stage_name(stage));
-  set_unless(json, "exponent", relation.exponent, 0);
-  set_unless(json, "shift", relation.shift, 0.0);
-  set_unless(json, "entry", relation.entry, std::int64_t{0});
-  set_unless(json, "from_key", relation.from_key, std::int64_t{0});
-  set_unless(json, "rows", relation.rows, {});
-  set_unless(json, "permutation", relation.permutation, {});
-  set_unless(json, "neighbour", relation.neighbour, std::string());
+  set_if_any(json, "exponent", relation.exponent);
+  set_if_any(json, "shift", relation.shift);
+  set_if_any(json, "entry", relation.entry);
+  set_if_any(json, "from_key", relation.from_key);
+  set_if_any(json, "rows", relation.rows);
+  set_if_any(json, "permutation", relation.permutation);
+  set_if_any(json, "neighbour", relation.neighbour);
   for (const qkcts_stage stage : all_stages)
     if (relation.bounds[stage] != 0) json["bounds"][std::string(stage_name(stage))] = relation.bounds[stage];
-  set_unless(json, "row_bounds", relation.row_bounds, {});
+  set_if_any(json, "row_bounds", relation.row_bounds);
   return canonical_text(json);
 }
 
