@@ -46,12 +46,12 @@ void GuardedBuffer::make_read_only() {
   mprotect(map_ + guard_bytes, pages_, PROT_READ);
 }
 
-std::optional<Side> GuardedBuffer::damage() const {
+std::optional<GuardedSide> GuardedBuffer::damage() const {
   const std::byte* const begin = map_ + guard_bytes;
   const auto intact = [](std::byte value) { return value == canary; };
   const std::byte* const data = data_;
-  if (!std::all_of(begin, data, intact)) return Side::before_start;
-  if (!std::all_of(data + size_, begin + pages_, intact)) return Side::behind_end;
+  if (!std::all_of(begin, data, intact)) return GuardedSide::before_start;
+  if (!std::all_of(data + size_, begin + pages_, intact)) return GuardedSide::behind_end;
   return std::nullopt;
 }
 

@@ -17,7 +17,7 @@ enum class Placement {
   start_aligned,  // the first byte touches the lower guard: underruns fault at once
 };
 
-enum class Side { before_start, behind_end };
+enum class GuardedSide { before_start, behind_end };
 
 class GuardedBuffer {
  public:
@@ -36,7 +36,7 @@ class GuardedBuffer {
   // From here on a write to the buffer faults.
   void make_read_only();
   // Where canary bytes were overwritten, if any.
-  std::optional<Side> damage() const;
+  std::optional<GuardedSide> damage() const;
 
  private:
   std::string name_;

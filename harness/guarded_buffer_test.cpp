@@ -67,10 +67,10 @@ TEST(GuardedBuffer, FarAccessStillMeetsTheGuard) {
 TEST(GuardedBuffer, CanariesTellWhatNoGuardSees) {
   GuardedBuffer end("e", 100, 4, Placement::end_aligned);
   end.data()[-1] = std::byte{0};
-  EXPECT_EQ(end.damage(), Side::before_start);
+  EXPECT_EQ(end.damage(), GuardedSide::before_start);
   GuardedBuffer start("s", 100, 4, Placement::start_aligned);
   start.data()[100] = std::byte{0};
-  EXPECT_EQ(start.damage(), Side::behind_end);
+  EXPECT_EQ(start.damage(), GuardedSide::behind_end);
 }
 
 TEST(GuardedBuffer, WriteToReadOnlyMemoryIsReportedAsSuch) {
@@ -86,7 +86,7 @@ TEST(GuardedBuffer, AlignmentLeavesWatchedSlackBehindTheEnd) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64, 0u);
   EXPECT_EQ(buffer.damage(), std::nullopt);
   buffer.data()[100] = std::byte{0};
-  EXPECT_EQ(buffer.damage(), Side::behind_end);
+  EXPECT_EQ(buffer.damage(), GuardedSide::behind_end);
 }
 
 TEST(GuardedBuffer, OtherAddressesAreNobodysBuffer) {

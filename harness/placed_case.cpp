@@ -200,9 +200,9 @@ std::optional<PlacedCase::Harm> PlacedCase::harm() const {
     }
   }
   for (const auto& buffer : buffers_) {
-    const std::optional<Side> side = buffer->damage();
+    const std::optional<GuardedSide> side = buffer->damage();
     if (!side) continue;
-    const bool before = *side == Side::before_start;
+    const bool before = *side == GuardedSide::before_start;
     return Harm{before ? Verdict::error_underrun : Verdict::error_overrun,
                 fmt::format("bytes {} {} of {} bytes were overwritten",
                             before ? "before the start of" : "behind the end of", buffer->name(), buffer->size())};

@@ -85,7 +85,7 @@ double Draft::aligned_score() const {
   if (score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM) unit /= std::sqrt(lanes);
   if (score.scale_form == QKCTS_SCALE_CONSTANT) unit *= score.scale_value;
   if (score.scale_form == QKCTS_SCALE_INV_SQRT_SCALAR) unit /= std::sqrt(score.scale_value);
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& n = norm(side);
     const double width = n.axis == QKCTS_AXIS_FULL_WIDTH ? lanes * static_cast<double>(heads(side)) : lanes;
     if (n.applied != 0 && n.statistic == QKCTS_SUM_SQUARE) unit /= std::sqrt(width);
@@ -120,11 +120,11 @@ bool Draft::fit_score(double size) {
   const qkcts_score& score = contract.terms.score;
   for (const std::uint32_t point : {contract.terms.rounding.scores, contract.terms.rounding.capped})
     if (point != 0 && 2 * size > parameters(static_cast<Format>(point)).largest) return false;
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (range(side).clip_before > 0 || range(side).clip_after > 0) return false;
   const double factor = size / aligned_score();
   bool open[2] = {};
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& n = norm(side);
     if (n.applied != 0) set_gain(side, 1);
     open[static_cast<int>(side)] = n.applied == 0 || n.gain != QKCTS_GAIN_NONE;
@@ -136,12 +136,12 @@ bool Draft::fit_score(double size) {
   }
   if (!open[0] && !open[1]) return false;
   const double share = open[0] && open[1] ? std::sqrt(factor) : factor;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     if (!open[static_cast<int>(side)]) continue;
     if (norm(side).applied != 0) {
       set_gain(side, share);
     } else {
-      (side == Side::query ? q_amplitude : k_amplitude) = share;
+      (side == DraftSide::query ? q_amplitude : k_amplitude) = share;
     }
   }
   return share * 8 <= largest_vector();

@@ -31,15 +31,15 @@ std::int64_t free_width(const qkcts_shape& s, std::int64_t wanted, std::int64_t 
   return wanted;
 }
 
-std::int64_t ordinary_width(const qkcts_shape& s, Side side) {
+std::int64_t ordinary_width(const qkcts_shape& s, DraftSide side) {
   const std::int64_t of_queries = free_width(s, s.head_dim + 5, 0);
-  return side == Side::query ? of_queries : free_width(s, s.head_dim + 9, of_queries);
+  return side == DraftSide::query ? of_queries : free_width(s, s.head_dim + 9, of_queries);
 }
 
 // Room for every column, and three entries that no column takes.
-std::int64_t planted_width(const qkcts_shape& s, Side side) {
+std::int64_t planted_width(const qkcts_shape& s, DraftSide side) {
   const std::int64_t of_queries = free_width(s, s.q_heads * s.head_dim + 3, 0);
-  return side == Side::query ? of_queries : free_width(s, s.kv_heads * s.head_dim + 3, of_queries);
+  return side == DraftSide::query ? of_queries : free_width(s, s.kv_heads * s.head_dim + 3, of_queries);
 }
 
 std::size_t parameter_count(std::uint32_t axes, std::int64_t width) {
@@ -47,15 +47,15 @@ std::size_t parameter_count(std::uint32_t axes, std::int64_t width) {
   return axes == QKCTS_AXES_SCALAR ? 1 : static_cast<std::size_t>(width);
 }
 
-std::size_t row_entries(const Draft& draft, Side side, std::int64_t width) {
+std::size_t row_entries(const Draft& draft, DraftSide side, std::int64_t width) {
   return extent_product({draft.shape.batch, draft.tokens(side), width});
 }
 
 // Entries of the matrix are of the size that keeps q of the size of x: E^(-1/2), and 1 where the norm before it already
 // divides by the length of the row. The bias is half as large as what it is added to.
-DraftProjection ordinary_projection(const Draft& draft, Side side) {
+DraftProjection ordinary_projection(const Draft& draft, DraftSide side) {
   constexpr double bias_share = 0.5, norm_bias_share = 0.375;
-  const Streams& streams = side == Side::query ? query_streams : key_streams;
+  const Streams& streams = side == DraftSide::query ? query_streams : key_streams;
   const qkcts_norm& norm = input_norm_of(draft.contract.terms, side);
   DraftProjection p;
   p.width = ordinary_width(draft.shape, side);
@@ -79,11 +79,12 @@ DraftProjection ordinary_projection(const Draft& draft, Side side) {
 }  // namespace
 
 void draw_ordinary_projection(Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) draft.projection(side) = ordinary_projection(draft, side);
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
+    draft.projection(side) = ordinary_projection(draft, side);
 }
 
 std::string rows_fault(const qkcts_contract& terms) {
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (terms.projection.form != QKCTS_PROJECTION_NONE && input_norm_of(terms, side).applied != 0)
       return "needs q and k of its own choice, but they come from rows that a norm has changed";
   return {};
@@ -91,9 +92,9 @@ std::string rows_fault(const qkcts_contract& terms) {
 
 // Every column takes one entry of x, with a sign; three entries are taken by none. All products are exact, and so are
 // the sums of them.
-DraftProjection planted_projection(const Draft& draft, Side side) {
+DraftProjection planted_projection(const Draft& draft, DraftSide side) {
   const qkcts_shape& s = draft.shape;
-  const Streams& streams = side == Side::query ? query_streams : key_streams;
+  const Streams& streams = side == DraftSide::query ? query_streams : key_streams;
   const std::int64_t heads = draft.heads(side), tokens = draft.tokens(side), lanes = s.head_dim;
   const std::int64_t columns = heads * lanes;
   DraftProjection p;
@@ -103,7 +104,7 @@ DraftProjection planted_projection(const Draft& draft, Side side) {
   if (draft.contract.terms.projection.bias != 0) p.bias.assign(static_cast<std::size_t>(columns), 0);
   const RandomStream random = draft.stream(streams.weight);
   const std::vector<std::uint32_t> taken = random.permutation(static_cast<std::uint32_t>(p.width));
-  const std::vector<double>& rows = side == Side::query ? draft.q : draft.k;
+  const std::vector<double>& rows = side == DraftSide::query ? draft.q : draft.k;
   for (std::int64_t column = 0; column < columns; ++column) {
     const std::int64_t entry = taken[static_cast<std::size_t>(column)];
     const double sign = random.sign(static_cast<std::uint64_t>(column) + (std::uint64_t{1} << 40U));
@@ -117,10 +118,10 @@ DraftProjection planted_projection(const Draft& draft, Side side) {
   return p;
 }
 
-Tensor rows_of(const Case& c, Side side) {
-  const Input plain = side == Side::value ? Input::v : side == Side::query ? Input::q : Input::k;
+Tensor rows_of(const Case& c, DraftSide side) {
+  const Input plain = side == DraftSide::value ? Input::v : side == DraftSide::query ? Input::q : Input::k;
   if (c.inputs.has(plain)) return c.inputs.at(plain);
-  const bool query = side == Side::query;
+  const bool query = side == DraftSide::query;
   const std::vector<double> x = c.inputs.at(query ? Input::q_x : Input::k_x).values();
   const std::vector<double> weight = c.inputs.at(query ? Input::q_weight : Input::k_weight).values();
   const Input bias_input = query ? Input::q_weight_bias : Input::k_weight_bias;

@@ -45,11 +45,11 @@ Tensor input_of(const Draft& draft, const InputRequirement& need) {
     case Input::v:
       return stored(draft.v);
     case Input::q_gain:
-      return stored(stored_gain(draft.norm(Side::query), draft.q_gain));
+      return stored(stored_gain(draft.norm(DraftSide::query), draft.q_gain));
     case Input::k_gain:
-      return stored(stored_gain(draft.norm(Side::key), draft.k_gain));
+      return stored(stored_gain(draft.norm(DraftSide::key), draft.k_gain));
     case Input::v_gain:
-      return stored(stored_gain(draft.norm(Side::value), draft.v_gain));
+      return stored(stored_gain(draft.norm(DraftSide::value), draft.v_gain));
     case Input::q_bias:
       return stored(draft.q_bias);
     case Input::k_bias:
@@ -83,8 +83,8 @@ Tensor input_of(const Draft& draft, const InputRequirement& need) {
   }
 }
 
-void set_projection(const Draft& draft, Side side, CaseInputs& inputs) {
-  const bool query = side == Side::query;
+void set_projection(const Draft& draft, DraftSide side, CaseInputs& inputs) {
+  const bool query = side == DraftSide::query;
   const DraftProjection p = draft.planted ? planted_projection(draft, side) : draft.projection(side);
   const std::int64_t columns = draft.heads(side) * draft.shape.head_dim;
   const qkcts_norm& norm = input_norm_of(draft.contract.terms, side);
@@ -115,7 +115,7 @@ DrawnCase sealed(const Draft& draft) {
   for (const InputRequirement& need : required_inputs(draft.contract.terms, draft.shape, draft.format))
     if (!made_elsewhere(need.input)) drawn.c.inputs.set(need.input, input_of(draft, need));
   if (draft.projects())
-    for (const Side side : {Side::query, Side::key}) set_projection(draft, side, drawn.c.inputs);
+    for (const DraftSide side : {DraftSide::query, DraftSide::key}) set_projection(draft, side, drawn.c.inputs);
   for (const Draft::Poison& poison : draft.poison)
     drawn.c.inputs.tensors[static_cast<std::size_t>(poison.input)]->set_pattern(poison.index, poison.pattern);
   if (draft.has_tables()) {

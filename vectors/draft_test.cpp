@@ -213,11 +213,11 @@ double mean_square(const std::vector<double>& values) {
 TEST(OrdinaryDraft, AProjectionKeepsTheSizeAndItsBiasIsNotSmall) {
   for (const Format format : formats) {
     const Case c = drawn("clause_projection_bias", format, "2,4,2,20,30,24,10");
-    for (const Side side : {Side::query, Side::key}) {
+    for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
       const double size = mean_square(rows_of(c, side).values());
       EXPECT_GT(size, 0.8);
       EXPECT_LT(size, 2);
-      const bool query = side == Side::query;
+      const bool query = side == DraftSide::query;
       const double bias = mean_square(c.inputs.at(query ? Input::q_weight_bias : Input::k_weight_bias).values());
       EXPECT_GT(bias, 0.1);
     }
@@ -233,12 +233,12 @@ TEST(PlantedProjection, GivesTheRowsThatTheFamilyDrew) {
       Case projected = draw_case(family, p.contract, p.shape, format, 5).c;
       p.contract.terms.projection = {};
       const Case plain = draw_case(family, p.contract, p.shape, format, 5).c;
-      EXPECT_EQ(rows_of(projected, Side::query).values(), plain.inputs.at(Input::q).values()) << family;
-      EXPECT_EQ(rows_of(projected, Side::key).values(), plain.inputs.at(Input::k).values()) << family;
+      EXPECT_EQ(rows_of(projected, DraftSide::query).values(), plain.inputs.at(Input::q).values()) << family;
+      EXPECT_EQ(rows_of(projected, DraftSide::key).values(), plain.inputs.at(Input::k).values()) << family;
       Tensor& weight = *projected.inputs.tensors[static_cast<std::size_t>(Input::q_weight)];
       for (std::size_t i = 0; i < weight.count(); ++i)
         if (weight.value(i) == 1) weight.set_pattern(i, encode(format, -1));
-      EXPECT_NE(rows_of(projected, Side::query).values(), plain.inputs.at(Input::q).values()) << family;
+      EXPECT_NE(rows_of(projected, DraftSide::query).values(), plain.inputs.at(Input::q).values()) << family;
     }
 }
 

@@ -14,8 +14,8 @@ std::string needs_lanes(const Draft& draft) {
   return draft.shape.head_dim < 8 ? "needs a head size of at least 8" : std::string();
 }
 
-const char* name_of(Side side) {
-  return side == Side::query ? "q" : "k";
+const char* name_of(DraftSide side) {
+  return side == DraftSide::query ? "q" : "k";
 }
 
 // ---- outlier_channels ---------------------------------------------------------------------------------------------
@@ -27,8 +27,8 @@ constexpr std::size_t outlier_lanes = 2;
 void draw_outlier_channels(Draft& draft) {
   const std::vector<std::uint32_t> order =
       draft.stream(Draw::order).permutation(static_cast<std::uint32_t>(draft.shape.head_dim));
-  for (const Side side : {Side::query, Side::key}) {
-    const std::size_t first = side == Side::query ? 0 : outlier_lanes;
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
+    const std::size_t first = side == DraftSide::query ? 0 : outlier_lanes;
     std::vector<double>& rows = draft.rows(side);
     for (std::size_t row = 0; row < rows.size(); row += static_cast<std::size_t>(draft.shape.head_dim))
       for (std::size_t i = 0; i < outlier_lanes; ++i) rows[row + order[first + i]] *= outlier;
@@ -46,7 +46,7 @@ std::vector<double> lane_squares(const Tensor& rows) {
 
 std::string outlier_channels_broken(const GoldenCase& golden) {
   std::vector<std::size_t> found;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const std::vector<double> squares = lane_squares(rows_of(golden.input, side));
     std::vector<double> sorted = squares;
     std::sort(sorted.begin(), sorted.end());
@@ -76,7 +76,7 @@ std::string shift_fault(const Draft& draft) {
 
 // Token 2t + 1 is token 2t, every lane moved by the same number. Entries are eighths, so the sum is exact.
 void draw_shift(Draft& draft) {
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
         for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
@@ -89,7 +89,7 @@ void draw_shift(Draft& draft) {
 }
 
 std::string shift_broken(const GoldenCase& golden) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const Tensor rows = rows_of(golden.input, side);
     const std::int64_t tokens = rows.shape[2];
     for (std::int64_t row = 1; row < static_cast<std::int64_t>(rows.count()) / rows.shape.back(); ++row) {
@@ -110,7 +110,7 @@ int gain_exponent(Format format) {
 }
 
 std::string huge_gains_fault(const Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied == 0 || norm.gain != QKCTS_GAIN_W) return "needs gains of q and k that multiply as they stand";
     if (draft.range(side).clip_after > 0) return "needs a norm without a clamp after it";
@@ -121,9 +121,9 @@ std::string huge_gains_fault(const Draft& draft) {
 
 // Those of q as large as those of k are small, so that scores stay what they are.
 void draw_huge_gains(Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const double factor =
-        std::ldexp(1.0, side == Side::query ? gain_exponent(draft.format) : -gain_exponent(draft.format));
+        std::ldexp(1.0, side == DraftSide::query ? gain_exponent(draft.format) : -gain_exponent(draft.format));
     for (double& gain : draft.gain(side)) gain *= factor;
     for (double& bias : draft.norm_bias(side)) bias *= factor;
   }
@@ -149,7 +149,7 @@ double edge_sum(Format format, std::int64_t t) {
 
 std::string sum_edge_fault(const Draft& draft) {
   bool any = false;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied == 0) continue;
     any = true;
@@ -161,7 +161,7 @@ std::string sum_edge_fault(const Draft& draft) {
 
 void draw_sum_edge(Draft& draft) {
   const std::int64_t lanes = draft.shape.head_dim;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     if (draft.norm(side).applied == 0) continue;
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
@@ -176,7 +176,7 @@ void draw_sum_edge(Draft& draft) {
 
 std::string sum_edge_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     if (norm_of(c.contract.terms, side).applied == 0) continue;
     const Tensor rows = rows_of(c, side);
     for (std::int64_t row = 0; row < static_cast<std::int64_t>(rows.count()) / rows.shape.back(); ++row) {

@@ -26,7 +26,7 @@ double factor_of(const qkcts_norm_range& range) {
 }
 
 // The outlier after the norm, before gain and multiplier, about.
-double normalised_outlier(const Draft& draft, Side side) {
+double normalised_outlier(const Draft& draft, DraftSide side) {
   const auto lanes = static_cast<double>(draft.lanes(side));
   const double top = draft.range(side).clip_before > 0 ? 1 : outlier;  // the first clamp cuts it to its own size
   const double length = std::sqrt(top * top + rest * rest * (lanes - 1));
@@ -34,7 +34,7 @@ double normalised_outlier(const Draft& draft, Side side) {
   return top / length * (mean ? std::sqrt(lanes) : 1);
 }
 
-std::string side_fault(const Draft& draft, Side side) {
+std::string side_fault(const Draft& draft, DraftSide side) {
   const qkcts_norm& norm = draft.norm(side);
   const qkcts_norm_range& range = draft.range(side);
   const double largest = parameters(draft.format).largest;
@@ -51,7 +51,7 @@ std::string clamped_fault(const Draft& draft) {
   if (!clamps(terms.q_range) && !clamps(terms.k_range) && !clamps(terms.v_range)) return "needs a clamp";
   if (terms.rope.order == QKCTS_ROPE_THEN_NORM && (clamps(terms.q_range) || clamps(terms.k_range)))
     return "needs clamps before the rotation";
-  for (const Side side : {Side::query, Side::key, Side::value}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key, DraftSide::value}) {
     if (!clamps(draft.range(side))) continue;
     if (draft.norm(side).applied != 0 && draft.norm(side).axis == QKCTS_AXIS_FULL_WIDTH)
       return "needs a norm of each head, or one outlier moves all heads";
@@ -62,7 +62,7 @@ std::string clamped_fault(const Draft& draft) {
 }
 
 // Gains so large that the outlier is cut in every lane (they differ by a factor of 3), and the rest is not.
-void fit_gain(Draft& draft, Side side) {
+void fit_gain(Draft& draft, DraftSide side) {
   const qkcts_norm& norm = draft.norm(side);
   const qkcts_norm_range& range = draft.range(side);
   if (range.clip_after == 0 || norm.applied == 0 || norm.gain == QKCTS_GAIN_NONE) return;
@@ -72,7 +72,7 @@ void fit_gain(Draft& draft, Side side) {
   std::fill(draft.norm_bias(side).begin(), draft.norm_bias(side).end(), 0.0);
 }
 
-double row_unit(const Draft& draft, Side side) {
+double row_unit(const Draft& draft, DraftSide side) {
   const qkcts_norm_range& range = draft.range(side);
   if (range.clip_before > 0) return range.clip_before;
   return draft.norm(side).applied != 0 ? 1 : range.clip_after / factor_of(range);
@@ -82,7 +82,7 @@ double row_unit(const Draft& draft, Side side) {
 // format around the clamp itself.
 void draw_clamped(Draft& draft) {
   constexpr Draw sign_draws[] = {Draw::direction, Draw::noise, Draw::poison};
-  for (const Side side : {Side::query, Side::key, Side::value}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key, DraftSide::value}) {
     if (!clamps(draft.range(side))) continue;
     const double unit = row_unit(draft, side);
     const std::int64_t lanes = draft.lanes(side);
@@ -117,7 +117,7 @@ std::string row_fault(const std::vector<double>& row, std::int64_t lane, double 
 std::string clamped_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
   constexpr qkcts_stage stages[] = {QKCTS_STAGE_Q_NORM, QKCTS_STAGE_K_NORM, QKCTS_STAGE_V_NORM};
-  for (const Side side : {Side::query, Side::key, Side::value}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key, DraftSide::value}) {
     const qkcts_norm_range& range = range_of(c.contract.terms, side);
     const std::string_view name = stage_name(stages[static_cast<std::size_t>(side)]);
     const auto lanes = static_cast<std::size_t>(row_length(stages[static_cast<std::size_t>(side)], c.shape));

@@ -34,8 +34,8 @@ std::size_t parameter_count(std::uint32_t axes, std::int64_t heads, std::int64_t
 
 // Lanes that are rotated together get gains on different sides of 1, whatever the pairing, or else the order of norm
 // and rotation could not be seen: lane i differs from lane i^1 and from lane i + R/2.
-bool upper_gain(const Draft& draft, Side side, std::size_t lane) {
-  if (side == Side::value) return (lane & 1U) != 0;
+bool upper_gain(const Draft& draft, DraftSide side, std::size_t lane) {
+  if (side == DraftSide::value) return (lane & 1U) != 0;
   const std::int64_t rotated = draft.contract.terms.rope.rotated;
   const auto half = static_cast<std::size_t>((rotated == 0 ? draft.shape.head_dim : rotated) / 2);
   const std::size_t second_half = half != 0 && half % 2 == 0 ? lane / half : 0;
@@ -43,16 +43,16 @@ bool upper_gain(const Draft& draft, Side side, std::size_t lane) {
 }
 
 // Streams of the parameters of a side's norm.
-Draw gain_draw(Side side) {
-  if (side == Side::value) return Draw::v_gain;
-  return side == Side::query ? Draw::q_gain : Draw::k_gain;
+Draw gain_draw(DraftSide side) {
+  if (side == DraftSide::value) return Draw::v_gain;
+  return side == DraftSide::query ? Draw::q_gain : Draw::k_gain;
 }
-Draw bias_draw(Side side) {
-  if (side == Side::value) return Draw::v_bias;
-  return side == Side::query ? Draw::q_bias : Draw::k_bias;
+Draw bias_draw(DraftSide side) {
+  if (side == DraftSide::value) return Draw::v_bias;
+  return side == DraftSide::query ? Draw::q_bias : Draw::k_bias;
 }
 
-std::vector<double> ordinary_gain(const Draft& draft, Side side) {
+std::vector<double> ordinary_gain(const Draft& draft, DraftSide side) {
   const qkcts_norm& norm = draft.norm(side);
   if (norm.applied == 0 || norm.gain == QKCTS_GAIN_NONE) return {};
   const RandomStream stream = draft.stream(gain_draw(side));
@@ -65,7 +65,7 @@ std::vector<double> ordinary_gain(const Draft& draft, Side side) {
   return gain;
 }
 
-std::vector<double> ordinary_norm_bias(const Draft& draft, Side side) {
+std::vector<double> ordinary_norm_bias(const Draft& draft, DraftSide side) {
   const qkcts_norm& norm = draft.norm(side);
   if (norm.applied == 0) return {};
   std::vector<double> bias =
@@ -83,18 +83,18 @@ std::vector<double> gaussians(const Draft& draft, Draw draw, std::size_t count) 
   return values;
 }
 
-const qkcts_norm& norm_of(const qkcts_contract& terms, Side side) {
-  if (side == Side::value) return terms.v_norm;
-  return side == Side::query ? terms.q_norm : terms.k_norm;
+const qkcts_norm& norm_of(const qkcts_contract& terms, DraftSide side) {
+  if (side == DraftSide::value) return terms.v_norm;
+  return side == DraftSide::query ? terms.q_norm : terms.k_norm;
 }
 
-const qkcts_norm& input_norm_of(const qkcts_contract& terms, Side side) {
-  return side == Side::query ? terms.projection.q_input : terms.projection.k_input;
+const qkcts_norm& input_norm_of(const qkcts_contract& terms, DraftSide side) {
+  return side == DraftSide::query ? terms.projection.q_input : terms.projection.k_input;
 }
 
-const qkcts_norm_range& range_of(const qkcts_contract& terms, Side side) {
-  if (side == Side::value) return terms.v_range;
-  return side == Side::query ? terms.q_range : terms.k_range;
+const qkcts_norm_range& range_of(const qkcts_contract& terms, DraftSide side) {
+  if (side == DraftSide::value) return terms.v_range;
+  return side == DraftSide::query ? terms.q_range : terms.k_range;
 }
 
 Draft::Draft(const Contract& the_contract, const qkcts_shape& the_shape, Format the_format, std::uint64_t the_seed)
@@ -105,7 +105,7 @@ void Draft::draw_ordinary() {
   q = gaussians(*this, Draw::q, size_of(shape.batch, shape.q_heads, shape.q_len, shape.head_dim));
   k = gaussians(*this, Draw::k, size_of(shape.batch, shape.kv_heads, shape.k_len, shape.head_dim));
   v = gaussians(*this, Draw::v, size_of(shape.batch, shape.kv_heads, shape.k_len, shape.v_head_dim));
-  for (const Side side : {Side::query, Side::key, Side::value}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key, DraftSide::value}) {
     gain(side) = ordinary_gain(*this, side);
     norm_bias(side) = ordinary_norm_bias(*this, side);
   }
@@ -120,22 +120,22 @@ void Draft::draw_ordinary() {
   if (projects()) draw_ordinary_projection(*this);
 }
 
-std::vector<double>& Draft::rows(Side side) {
-  if (side == Side::value) return v;
-  return side == Side::query ? q : k;
+std::vector<double>& Draft::rows(DraftSide side) {
+  if (side == DraftSide::value) return v;
+  return side == DraftSide::query ? q : k;
 }
 
-std::vector<double>& Draft::gain(Side side) {
-  if (side == Side::value) return v_gain;
-  return side == Side::query ? q_gain : k_gain;
+std::vector<double>& Draft::gain(DraftSide side) {
+  if (side == DraftSide::value) return v_gain;
+  return side == DraftSide::query ? q_gain : k_gain;
 }
 
-std::vector<double>& Draft::norm_bias(Side side) {
-  if (side == Side::value) return v_bias;
-  return side == Side::query ? q_bias : k_bias;
+std::vector<double>& Draft::norm_bias(DraftSide side) {
+  if (side == DraftSide::value) return v_bias;
+  return side == DraftSide::query ? q_bias : k_bias;
 }
 
-double* Draft::row(Side side, std::int64_t b, std::int64_t h, std::int64_t t) {
+double* Draft::row(DraftSide side, std::int64_t b, std::int64_t h, std::int64_t t) {
   return rows(side).data() + ((b * heads(side) + h) * tokens(side) + t) * lanes(side);
 }
 
@@ -145,16 +145,16 @@ std::size_t Draft::mask_index(std::int64_t b, std::int64_t h, std::int64_t t, st
   return static_cast<std::size_t>(((b_index * broadcast_heads + h_index) * shape.q_len + t) * shape.k_len + j);
 }
 
-void Draft::point(Side side, std::int64_t b, std::int64_t h, std::int64_t t, double cosine) {
+void Draft::point(DraftSide side, std::int64_t b, std::int64_t h, std::int64_t t, double cosine) {
   const RandomStream direction = stream(Draw::direction);
-  const std::int64_t head = side == Side::query ? kv_head(h) : h;
+  const std::int64_t head = side == DraftSide::query ? kv_head(h) : h;
   const double rest = std::sqrt(std::max(0.0, 1 - cosine * cosine));
   double* const x = row(side, b, h, t);
   for (std::int64_t d = 0; d < shape.head_dim; ++d)
     x[d] = cosine * direction.sign(static_cast<std::uint64_t>(head * shape.head_dim + d)) + rest * x[d];
 }
 
-void Draft::set_gain(Side side, double factor) {
+void Draft::set_gain(DraftSide side, double factor) {
   std::fill(gain(side).begin(), gain(side).end(), factor);
   std::fill(norm_bias(side).begin(), norm_bias(side).end(), 0.0);
 }

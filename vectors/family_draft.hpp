@@ -46,7 +46,7 @@ enum class Draw : std::uint32_t {
   k_x_bias = 30,
 };
 
-enum class Side { query, key, value };
+enum class DraftSide { query, key, value };
 
 // What q or k is projected from (QK-PROJ). Empty without a projection.
 struct DraftProjection {
@@ -58,9 +58,9 @@ struct DraftProjection {
   std::vector<double> x_bias;  // of that norm
 };
 
-const qkcts_norm& norm_of(const qkcts_contract& terms, Side side);
-const qkcts_norm& input_norm_of(const qkcts_contract& terms, Side side);  // before the projection of q or k
-const qkcts_norm_range& range_of(const qkcts_contract& terms, Side side);
+const qkcts_norm& norm_of(const qkcts_contract& terms, DraftSide side);
+const qkcts_norm& input_norm_of(const qkcts_contract& terms, DraftSide side);  // before the projection of q or k
+const qkcts_norm_range& range_of(const qkcts_contract& terms, DraftSide side);
 // Why q and k cannot be given under this contract as they are wanted; empty if they can.
 std::string rows_fault(const qkcts_contract& terms);
 
@@ -101,31 +101,33 @@ struct Draft {
   std::vector<Poison> poison;
 
   RandomStream stream(Draw draw) const { return {seed, static_cast<std::uint32_t>(draw)}; }
-  const qkcts_norm& norm(Side side) const { return norm_of(contract.terms, side); }
-  const qkcts_norm_range& range(Side side) const { return range_of(contract.terms, side); }
-  std::vector<double>& rows(Side side);
-  std::vector<double>& gain(Side side);
-  std::vector<double>& norm_bias(Side side);
-  DraftProjection& projection(Side side) { return side == Side::query ? q_projection : k_projection; }
-  const DraftProjection& projection(Side side) const { return side == Side::query ? q_projection : k_projection; }
-  std::int64_t heads(Side side) const { return side == Side::query ? shape.q_heads : shape.kv_heads; }
-  std::int64_t tokens(Side side) const { return side == Side::query ? shape.q_len : shape.k_len; }
-  std::int64_t lanes(Side side) const { return side == Side::value ? shape.v_head_dim : shape.head_dim; }
+  const qkcts_norm& norm(DraftSide side) const { return norm_of(contract.terms, side); }
+  const qkcts_norm_range& range(DraftSide side) const { return range_of(contract.terms, side); }
+  std::vector<double>& rows(DraftSide side);
+  std::vector<double>& gain(DraftSide side);
+  std::vector<double>& norm_bias(DraftSide side);
+  DraftProjection& projection(DraftSide side) { return side == DraftSide::query ? q_projection : k_projection; }
+  const DraftProjection& projection(DraftSide side) const {
+    return side == DraftSide::query ? q_projection : k_projection;
+  }
+  std::int64_t heads(DraftSide side) const { return side == DraftSide::query ? shape.q_heads : shape.kv_heads; }
+  std::int64_t tokens(DraftSide side) const { return side == DraftSide::query ? shape.q_len : shape.k_len; }
+  std::int64_t lanes(DraftSide side) const { return side == DraftSide::value ? shape.v_head_dim : shape.head_dim; }
   std::int64_t kv_head(std::int64_t h) const { return kv_head_of(contract.terms, shape, h); }
   // First element of a row.
-  double* row(Side side, std::int64_t b, std::int64_t h, std::int64_t t);
-  double* v_row(std::int64_t b, std::int64_t h, std::int64_t t) { return row(Side::value, b, h, t); }
+  double* row(DraftSide side, std::int64_t b, std::int64_t h, std::int64_t t);
+  double* v_row(std::int64_t b, std::int64_t h, std::int64_t t) { return row(DraftSide::value, b, h, t); }
   std::size_t mask_index(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t j) const;
 
   // Row = cosine * u + sqrt(1 - cosine^2) * row, u the sign vector of the key head: rms 1, and aligned as said.
-  void point(Side side, std::int64_t b, std::int64_t h, std::int64_t t, double cosine);
+  void point(DraftSide side, std::int64_t b, std::int64_t h, std::int64_t t, double cosine);
 
   bool projects() const { return contract.terms.projection.form != QKCTS_PROJECTION_NONE; }
   bool rotates() const { return contract.terms.rope.order != QKCTS_ROPE_NONE; }
   bool has_tables() const { return rotates() && contract.terms.rotation.angles == QKCTS_ANGLES_TABLE; }
   // Every rotation by the same angle, so that dots are those of the unrotated vectors.
   void freeze_positions();
-  void set_gain(Side side, double factor);  // every lane; the bias becomes 0
+  void set_gain(DraftSide side, double factor);  // every lane; the bias becomes 0
 
   // The score of q = k of rms 1 under gains of 1, but for a learned scale and what depends on the position.
   double aligned_score() const;
@@ -150,14 +152,14 @@ void draw_ordinary_projection(Draft& draft);  // draft_projection.cpp
 // The first numbers of a stream; those of binary64 have more bits than the others.
 std::vector<double> gaussians(const Draft& draft, Draw draw, std::size_t count);
 // A projection from which q or k comes out as it stands in the draft, exactly.
-DraftProjection planted_projection(const Draft& draft, Side side);
+DraftProjection planted_projection(const Draft& draft, DraftSide side);
 
 // The case; cos and sin, if the contract needs them, are left to the caller (DrawnCase says which rows).
 DrawnCase sealed(const Draft& draft);
 
 // Reading a case back, for promises. The rows of one side, [B, H, L, lanes]: the input, or what its projection makes of
 // x without a norm, rounded to the storage format.
-Tensor rows_of(const Case& c, Side side);
+Tensor rows_of(const Case& c, DraftSide side);
 std::vector<double> row_of(const Tensor& tensor, std::int64_t row);
 double sum_of_squares(const std::vector<double>& row);
 double dot(const std::vector<double>& left, const std::vector<double>& right);

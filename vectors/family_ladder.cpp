@@ -12,7 +12,7 @@ namespace {
 // ---- eps_ladder ---------------------------------------------------------------------------------------------------
 
 constexpr std::int64_t rungs = 34;
-constexpr Side sides[] = {Side::query, Side::key, Side::value};
+constexpr DraftSide sides[] = {DraftSide::query, DraftSide::key, DraftSide::value};
 
 // 1/16, 3/32, 1/8, 3/16 ... 4096, 6144, by token: sqrt(t / eps), t the statistic beside which eps stands.
 double rung(std::int64_t token) {
@@ -28,7 +28,7 @@ double balanced_rms(const qkcts_norm& norm, std::int64_t lanes) {
 
 std::string eps_ladder_fault(const Draft& draft) {
   bool any = false;
-  for (const Side side : sides) {
+  for (const DraftSide side : sides) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied == 0) continue;
     any = true;
@@ -42,7 +42,7 @@ std::string eps_ladder_fault(const Draft& draft) {
 }
 
 void draw_eps_ladder(Draft& draft) {
-  for (const Side side : sides) {
+  for (const DraftSide side : sides) {
     if (draft.norm(side).applied == 0) continue;
     const double rms = balanced_rms(draft.norm(side), draft.lanes(side));
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
@@ -56,7 +56,7 @@ void draw_eps_ladder(Draft& draft) {
 
 std::string eps_ladder_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : sides) {
+  for (const DraftSide side : sides) {
     const qkcts_norm& norm = norm_of(c.contract.terms, side);
     if (norm.applied == 0) continue;
     const Tensor rows = rows_of(c, side);

@@ -43,7 +43,7 @@ std::string needs_sink(const Draft& draft) {
 // ---- sink_equal ---------------------------------------------------------------------------------------------------
 
 std::string sink_equal_fault(const Draft& draft) {
-  const qkcts_norm& norm = draft.norm(Side::key);
+  const qkcts_norm& norm = draft.norm(DraftSide::key);
   if (draft.contract.terms.logits.alibi != QKCTS_ALIBI_NONE) return "needs scores without a linear bias";
   if (norm.applied != 0 && (norm.eps == 0 || norm.bias_axes != QKCTS_AXES_NONE))
     return "needs zero rows of k that a norm leaves at zero";
@@ -57,11 +57,11 @@ void draw_sink_equal(Draft& draft) {
   draft.freeze_positions();
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t h = 0; h < s.q_heads; ++h)
-      for (std::int64_t t = 0; t < s.q_len; ++t) draft.point(Side::query, b, h, t, 0.9);
+      for (std::int64_t t = 0; t < s.q_len; ++t) draft.point(DraftSide::query, b, h, t, 0.9);
     for (std::int64_t h = 0; h < s.kv_heads; ++h)
       for (std::int64_t t = 0; t < s.k_len; ++t) {
-        draft.point(Side::key, b, h, t, -0.9);
-        if (t % 2 == 0) std::fill_n(draft.row(Side::key, b, h, t), s.head_dim, 0.0);
+        draft.point(DraftSide::key, b, h, t, -0.9);
+        if (t % 2 == 0) std::fill_n(draft.row(DraftSide::key, b, h, t), s.head_dim, 0.0);
       }
   }
   std::fill(draft.sink.begin(), draft.sink.end(), 0.0);

@@ -35,9 +35,9 @@ void draw_padded(Draft& draft) {
       for (std::int64_t t = length; t < s.k_len; ++t) {
         const auto index = static_cast<std::uint64_t>((b * s.kv_heads + h) * s.k_len + t);
         for (std::int64_t d = 0; d < s.head_dim; ++d)
-          draft.row(Side::key, b, h, t)[d] = poison_size(draft.format) *
-                                             poison.sign(index * 65536 + static_cast<std::uint64_t>(d)) *
-                                             poison.uniform(index * 65536 + static_cast<std::uint64_t>(d), 1, 2);
+          draft.row(DraftSide::key, b, h, t)[d] = poison_size(draft.format) *
+                                                  poison.sign(index * 65536 + static_cast<std::uint64_t>(d)) *
+                                                  poison.uniform(index * 65536 + static_cast<std::uint64_t>(d), 1, 2);
         for (std::int64_t d = 0; d < s.v_head_dim; ++d)
           draft.v_row(b, h, t)[d] = poison_size(draft.format) * (d % 2 == 0 ? 1 : -1);
       }
@@ -54,7 +54,7 @@ std::string padded_broken(const GoldenCase& golden) {
     if (lengths[b] >= keys) continue;
     const std::int64_t row =
         static_cast<std::int64_t>(b) * c.shape.kv_heads * c.shape.k_len + static_cast<std::int64_t>(lengths[b]);
-    for (const Side side : {Side::key, Side::value})
+    for (const DraftSide side : {DraftSide::key, DraftSide::value})
       for (const double x : row_of(rows_of(c, side), row))
         if (std::abs(x) < poison_size(c.inputs.format) || !std::isfinite(x)) return "a hidden entry is no poison";
   }

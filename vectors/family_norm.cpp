@@ -10,10 +10,10 @@
 namespace qkcts {
 namespace {
 
-constexpr Side sides[] = {Side::query, Side::key, Side::value};
+constexpr DraftSide sides[] = {DraftSide::query, DraftSide::key, DraftSide::value};
 
 std::string needs_norm(const Draft& draft) {
-  const bool any = draft.norm(Side::query).applied != 0 || draft.norm(Side::key).applied != 0;
+  const bool any = draft.norm(DraftSide::query).applied != 0 || draft.norm(DraftSide::key).applied != 0;
   return any ? std::string() : "needs a norm";
 }
 
@@ -32,7 +32,7 @@ constexpr double edge_levels[] = {1, 0.1, 10, 0.01, 100, 0};  // multiples of th
 
 std::string eps_edge_fault(const Draft& draft) {
   bool any = false;
-  for (const Side side : sides) {
+  for (const DraftSide side : sides) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied == 0) continue;
     any = true;
@@ -45,7 +45,7 @@ std::string eps_edge_fault(const Draft& draft) {
 }
 
 void draw_eps_edge(Draft& draft) {
-  for (const Side side : sides) {
+  for (const DraftSide side : sides) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied == 0) continue;
     const double rms = balanced_rms(norm, draft.lanes(side), draft.heads(side));
@@ -61,7 +61,7 @@ void draw_eps_edge(Draft& draft) {
 
 std::string eps_edge_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : sides) {
+  for (const DraftSide side : sides) {
     const qkcts_norm& norm = norm_of(c.contract.terms, side);
     if (norm.applied == 0) continue;
     const Tensor rows = rows_of(c, side);
@@ -95,7 +95,7 @@ std::string needs_lanes(const Draft& draft) {
 void draw_absorbed_tail(Draft& draft) {
   const double tail = absorbed_tail(draft.format);
   const RandomStream signs = draft.stream(Draw::direction);
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
         for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
@@ -113,7 +113,7 @@ void draw_absorbed_tail(Draft& draft) {
 }
 
 std::string absorbed_tail_broken(const GoldenCase& golden) {
-  const Tensor q = rows_of(golden.input, Side::query);
+  const Tensor q = rows_of(golden.input, DraftSide::query);
   const double half_ulp = unit_roundoff(accumulator_format(golden.input.inputs.format));
   const std::vector<double> row = row_of(q, 0);
   for (std::size_t d = 1; d < row.size(); ++d)
@@ -129,14 +129,15 @@ void draw_cancelling(Draft& draft) {
   const qkcts_shape& s = draft.shape;
   const RandomStream noise = draft.stream(Draw::noise);
   draft.freeze_positions();
-  for (const Side side : {Side::query, Side::key})
-    if (draft.norm(side).applied != 0) draft.set_gain(side, side == Side::query ? 1.25 : 0.75);
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
+    if (draft.norm(side).applied != 0) draft.set_gain(side, side == DraftSide::query ? 1.25 : 0.75);
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     for (std::int64_t row = 0; row < s.batch * draft.heads(side) * draft.tokens(side); ++row) {
       double* x = draft.rows(side).data() + row * s.head_dim;
       for (std::int64_t d = 1; d < s.head_dim; d += 2) {
-        const double rest = side == Side::query ? 0 : noise.gaussian(static_cast<std::uint64_t>(row * s.head_dim + d));
-        x[d] = side == Side::query ? x[d - 1] : -x[d - 1] + 0x1p-4 * rest;
+        const double rest =
+            side == DraftSide::query ? 0 : noise.gaussian(static_cast<std::uint64_t>(row * s.head_dim + d));
+        x[d] = side == DraftSide::query ? x[d - 1] : -x[d - 1] + 0x1p-4 * rest;
       }
       if (s.head_dim % 2 != 0) x[s.head_dim - 1] *= 0x1p-6;
     }
@@ -149,8 +150,8 @@ void draw_cancelling(Draft& draft) {
 
 std::string cancelling_broken(const GoldenCase& golden) {
   const qkcts_shape& s = golden.input.shape;
-  const std::vector<double> q = row_of(rows_of(golden.input, Side::query), 0);
-  const Tensor keys = rows_of(golden.input, Side::key);
+  const std::vector<double> q = row_of(rows_of(golden.input, DraftSide::query), 0);
+  const Tensor keys = rows_of(golden.input, DraftSide::key);
   double total = 0, remains = 0;
   for (std::int64_t j = 0; j < s.k_len; ++j) {
     const std::vector<double> k = row_of(keys, j);
@@ -163,7 +164,7 @@ std::string cancelling_broken(const GoldenCase& golden) {
 // ---- constant_rows ------------------------------------------------------------------------------------------------
 
 std::string constant_rows_fault(const Draft& draft) {
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (draft.norm(side).applied != 0 && draft.norm(side).center != 0 && draft.norm(side).eps == 0)
       return "a centred norm with epsilon 0 divides a constant row by zero";
   return needs_norm(draft);
@@ -171,7 +172,7 @@ std::string constant_rows_fault(const Draft& draft) {
 
 void draw_constant_rows(Draft& draft) {
   constexpr double levels[] = {1, -0.5, 2};
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
         for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
@@ -183,7 +184,7 @@ void draw_constant_rows(Draft& draft) {
 }
 
 std::string constant_rows_broken(const GoldenCase& golden) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const std::vector<double> row = row_of(rows_of(golden.input, side), 0);
     if (std::any_of(row.begin(), row.end(), [](double x) { return x != 1; })) return "row 0 is not constant";
   }
@@ -196,7 +197,7 @@ constexpr double shift_spread = 0x1p-10;
 
 std::string shifted_rows_fault(const Draft& draft) {
   if (parameters(draft.format).precision < 24) return "needs a format that resolves a thousandth of a thousandth";
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied != 0 && norm.center != 0 && norm.variance == QKCTS_VARIANCE_ONE_PASS_CLIPPED)
       return "a one-pass variance may lose such a row altogether";
@@ -206,13 +207,13 @@ std::string shifted_rows_fault(const Draft& draft) {
 
 // The mean is a thousand times the deviation: E[x^2] - E[x]^2 cancels, the mean of (x - mean)^2 does not.
 void draw_shifted_rows(Draft& draft) {
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     for (double& x : draft.rows(side)) x = 1 + shift_spread * x;
 }
 
 std::string shifted_rows_broken(const GoldenCase& golden) {
-  for (const Side side : {Side::query, Side::key}) {
-    const char* const name = side == Side::query ? "q" : "k";
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
+    const char* const name = side == DraftSide::query ? "q" : "k";
     const std::vector<double> values = rows_of(golden.input, side).values();
     for (const double x : values)
       if (std::abs(x - 1) > 6 * shift_spread) return fmt::format("{} holds {}", name, x);
@@ -225,7 +226,7 @@ std::string shifted_rows_broken(const GoldenCase& golden) {
 
 std::string gain_signs_fault(const Draft& draft) {
   const qkcts_projection& projection = draft.contract.terms.projection;
-  for (const qkcts_norm& norm : {draft.norm(Side::query), draft.norm(Side::key), draft.norm(Side::value),
+  for (const qkcts_norm& norm : {draft.norm(DraftSide::query), draft.norm(DraftSide::key), draft.norm(DraftSide::value),
                                  projection.q_input, projection.k_input})
     if (norm.applied != 0 && norm.gain != QKCTS_GAIN_NONE) return {};
   return "needs a gain";

@@ -42,15 +42,15 @@ void draw_correlated(Draft& draft) {
   for (std::int64_t b = 0; b < s.batch; ++b)
     for (std::int64_t h = 0; h < s.q_heads; ++h)
       for (std::int64_t t = 0; t < s.q_len; ++t) {
-        double* q = draft.row(Side::query, b, h, t);
-        const double* k = draft.row(Side::key, b, draft.kv_head(h), t % s.k_len);
+        double* q = draft.row(DraftSide::query, b, h, t);
+        const double* k = draft.row(DraftSide::key, b, draft.kv_head(h), t % s.k_len);
         for (std::int64_t d = 0; d < s.head_dim; ++d) q[d] = correlation * k[d] + residue * q[d];
       }
 }
 
 std::string correlated_broken(const GoldenCase& golden) {
   const qkcts_shape& s = golden.input.shape;
-  const Tensor q = rows_of(golden.input, Side::query), k = rows_of(golden.input, Side::key);
+  const Tensor q = rows_of(golden.input, DraftSide::query), k = rows_of(golden.input, DraftSide::key);
   double sum = 0;
   double count = 0;
   for (std::int64_t b = 0; b < s.batch; ++b)
@@ -103,9 +103,10 @@ void draw_norm40(Draft& draft) {
   for (std::int64_t b = 0; b < s.batch; ++b)
     for (std::int64_t h = 0; h < s.q_heads; ++h)
       for (std::int64_t t = 0; t < s.q_len; ++t)
-        std::copy_n(draft.row(Side::key, b, draft.kv_head(h), t), s.head_dim, draft.row(Side::query, b, h, t));
+        std::copy_n(draft.row(DraftSide::key, b, draft.kv_head(h), t), s.head_dim,
+                    draft.row(DraftSide::query, b, h, t));
   // Nothing but norm, scale and cap acts on the 1600.
-  for (const Side side : {Side::query, Side::key}) draft.set_gain(side, 1);
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) draft.set_gain(side, 1);
   draft.set_scale(16);
   // Equal vectors at equal positions: their dot stays 1600 under any rotation.
   if (!draft.q_position_ids.empty())
@@ -115,7 +116,7 @@ void draw_norm40(Draft& draft) {
 
 std::string norm40_broken(const GoldenCase& golden) {
   const qkcts_shape& s = golden.input.shape;
-  const Tensor q = rows_of(golden.input, Side::query), k = rows_of(golden.input, Side::key);
+  const Tensor q = rows_of(golden.input, DraftSide::query), k = rows_of(golden.input, DraftSide::key);
   for (std::int64_t row = 0; row < s.batch * s.q_heads * s.q_len; ++row) {
     const std::int64_t b = row / s.q_len / s.q_heads;
     const std::int64_t kv_head = kv_head_of(golden.input.contract.terms, s, row / s.q_len % s.q_heads);
@@ -138,14 +139,14 @@ void draw_magnitude_sweep(Draft& draft) {
     for (std::int64_t h = 0; h < s.q_heads; ++h)
       for (std::int64_t t = 0; t < s.q_len; ++t)
         for (std::int64_t d = 0; d < s.head_dim; ++d)
-          draft.row(Side::query, b, h, t)[d] =
+          draft.row(DraftSide::query, b, h, t)[d] =
               std::ldexp(direction.uniform(static_cast<std::uint64_t>(h * s.head_dim + d), -1, 1),
                          static_cast<int>(t % sweep_steps));
 }
 
 std::string magnitude_sweep_broken(const GoldenCase& golden) {
   const qkcts_shape& s = golden.input.shape;
-  const Tensor q = rows_of(golden.input, Side::query);
+  const Tensor q = rows_of(golden.input, DraftSide::query);
   const double first = sum_of_squares(row_of(q, 0));
   const std::int64_t last = std::min<std::int64_t>(s.q_len, sweep_steps) - 1;
   const double ratio = std::sqrt(sum_of_squares(row_of(q, last)) / first);
@@ -166,17 +167,17 @@ void draw_long_rows(Draft& draft) {
   const qkcts_shape& s = draft.shape;
   const RandomStream direction = draft.stream(Draw::direction);
   draft.freeze_positions();
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     for (std::int64_t b = 0; b < s.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
         for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
-          const double share = side == Side::query ? 0.9 : static_cast<double>(t) / static_cast<double>(s.k_len);
+          const double share = side == DraftSide::query ? 0.9 : static_cast<double>(t) / static_cast<double>(s.k_len);
           double* row = draft.row(side, b, h, t);
           for (std::int64_t d = 0; d < s.head_dim; ++d)
             row[d] = share * direction.sign(static_cast<std::uint64_t>(d)) + (1.25 - share) * 0.5 * row[d];
         }
-  if (draft.norm(Side::query).applied != 0) draft.set_gain(Side::query, 1.25);
-  if (draft.norm(Side::key).applied != 0) draft.set_gain(Side::key, 0.75);
+  if (draft.norm(DraftSide::query).applied != 0) draft.set_gain(DraftSide::query, 1.25);
+  if (draft.norm(DraftSide::key).applied != 0) draft.set_gain(DraftSide::key, 0.75);
 }
 
 // In most rows the largest score lies in the last third of the visible keys.
@@ -212,11 +213,11 @@ void draw_offset_positions(Draft& draft) {
   const qkcts_shape& s = draft.shape;
   draft.first_position = far_away;
   const auto rows = static_cast<std::uint32_t>(std::max(s.q_len, s.k_len) + 5);
-  for (const Side side : {Side::query, Side::key}) {
-    std::vector<std::int32_t>& ids = side == Side::query ? draft.q_position_ids : draft.k_position_ids;
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
+    std::vector<std::int32_t>& ids = side == DraftSide::query ? draft.q_position_ids : draft.k_position_ids;
     const std::int64_t tokens = draft.tokens(side);
     for (std::int64_t b = 0; b < s.batch; ++b) {
-      const RandomStream order(draft.seed + static_cast<std::uint64_t>(2 * b) + (side == Side::key ? 1 : 0),
+      const RandomStream order(draft.seed + static_cast<std::uint64_t>(2 * b) + (side == DraftSide::key ? 1 : 0),
                                static_cast<std::uint32_t>(Draw::order));
       const std::vector<std::uint32_t> drawn = order.permutation(rows);
       for (std::int64_t t = 0; t < tokens; ++t)

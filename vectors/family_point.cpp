@@ -37,7 +37,7 @@ std::string saturated_fault(const Draft& draft) {
   if (point.format == 0) return "needs a point of q in a format of a narrow range";
   if (terms.rope.order == QKCTS_ROPE_THEN_NORM) return "needs a norm before the rotation";
   if (terms.q_range.clip_after > 0) return "needs q without a clamp after the norm";
-  const qkcts_norm& norm = draft.norm(Side::query);
+  const qkcts_norm& norm = draft.norm(DraftSide::query);
   if (norm.applied != 0 && (norm.gain == QKCTS_GAIN_NONE || norm.axis == QKCTS_AXIS_FULL_WIDTH))
     return "needs a norm per head with a gain, or none, to make q as large as it likes";
   if (8 * largest_at(point) > parameters(draft.format).largest) return "needs a format of a wider range than the point";
@@ -49,8 +49,8 @@ std::string saturated_fault(const Draft& draft) {
 void draw_saturated(Draft& draft) {
   constexpr double outlier = 8, rest = 0.5;
   const auto lanes = static_cast<double>(draft.shape.head_dim);
-  const qkcts_norm& norm = draft.norm(Side::query);
-  const double multiplier = draft.range(Side::query).multiplier > 0 ? draft.range(Side::query).multiplier : 1;
+  const qkcts_norm& norm = draft.norm(DraftSide::query);
+  const double multiplier = draft.range(DraftSide::query).multiplier > 0 ? draft.range(DraftSide::query).multiplier : 1;
   // What the norm makes of the outlier, about.
   double reached = outlier;
   if (norm.applied != 0) {
@@ -59,7 +59,7 @@ void draw_saturated(Draft& draft) {
   }
   const double factor = 2.5 * largest_at(narrow_point(draft.contract.terms)) / (reached * multiplier);
   draft.freeze_positions();
-  if (norm.applied != 0) draft.set_gain(Side::query, factor);
+  if (norm.applied != 0) draft.set_gain(DraftSide::query, factor);
   const double amplitude = norm.applied != 0 ? 1 : factor;
   const RandomStream signs = draft.stream(Draw::direction);
   for (std::size_t row = 0; row * draft.shape.head_dim < draft.q.size(); ++row) {
@@ -69,7 +69,7 @@ void draw_saturated(Draft& draft) {
   }
   // Scores of the size of the largest number of the point are enough for one weight to outweigh all others.
   for (double& k : draft.k) k *= 0x1p-4;
-  if (draft.norm(Side::key).applied != 0) {
+  if (draft.norm(DraftSide::key).applied != 0) {
     for (double& gain : draft.k_gain) gain *= 0x1p-4;
     for (double& bias : draft.k_bias) bias *= 0x1p-4;
   }
@@ -91,14 +91,14 @@ std::string saturated_broken(const GoldenCase& golden) {
 
 // The first point that q or k meets, where it meets it as it is drawn: behind a projection, or at the products of a
 // rotation without a norm before it; 0 if there is none.
-std::uint32_t first_point(const qkcts_contract& terms, Side side) {
-  const qkcts_vector_rounding& rounding = side == Side::query ? terms.rounding.q : terms.rounding.k;
+std::uint32_t first_point(const qkcts_contract& terms, DraftSide side) {
+  const qkcts_vector_rounding& rounding = side == DraftSide::query ? terms.rounding.q : terms.rounding.k;
   if (terms.projection.form != QKCTS_PROJECTION_NONE) return rounding.projection;
   return transforms(norm_of(terms, side), range_of(terms, side)) ? 0 : rounding.rope_product;
 }
 
 std::string halfway_fault(const Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const std::uint32_t point = first_point(draft.contract.terms, side);
     if (point == 0) return "needs points of q and k at a projection, or at the products of a rotation without a norm";
     const FormatParameters& p = parameters(static_cast<Format>(point));
@@ -136,7 +136,7 @@ void draw_halfway(Draft& draft) {
     std::fill(draft.q_position_ids.begin(), draft.q_position_ids.end(), 0);
     std::fill(draft.k_position_ids.begin(), draft.k_position_ids.end(), 0);
   }
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const auto point = static_cast<Format>(first_point(draft.contract.terms, side));
     std::vector<double>& rows = draft.rows(side);
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -149,7 +149,7 @@ void draw_halfway(Draft& draft) {
 
 std::string halfway_broken(const GoldenCase& golden) {
   const Format storage = golden.input.inputs.format;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const auto point = static_cast<Format>(first_point(golden.input.contract.terms, side));
     const Tensor rows = rows_of(golden.input, side);
     std::size_t exact = 0, near = 0, count = 0;

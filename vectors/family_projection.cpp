@@ -22,7 +22,7 @@ double balanced_rms(const qkcts_norm& norm, std::int64_t width) {
 
 std::string input_eps_edge_fault(const Draft& draft) {
   bool any = false;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& norm = input_norm_of(draft.contract.terms, side);
     if (!draft.projects() || norm.applied == 0) continue;
     any = true;
@@ -37,7 +37,7 @@ std::string input_eps_edge_fault(const Draft& draft) {
 }
 
 void draw_input_eps_edge(Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& norm = input_norm_of(draft.contract.terms, side);
     if (norm.applied == 0) continue;
     DraftProjection& p = draft.projection(side);
@@ -51,10 +51,10 @@ void draw_input_eps_edge(Draft& draft) {
 
 std::string input_eps_edge_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& norm = input_norm_of(c.contract.terms, side);
     if (norm.applied == 0) continue;
-    const Tensor& x = c.inputs.at(side == Side::query ? Input::q_x : Input::k_x);
+    const Tensor& x = c.inputs.at(side == DraftSide::query ? Input::q_x : Input::k_x);
     const std::int64_t batch = x.shape[0], tokens = x.shape[1], width = x.shape[2];
     for (std::int64_t t = 0; t < std::min<std::int64_t>(tokens, std::size(edge_levels)); ++t) {
       double squares = 0;
@@ -76,7 +76,7 @@ constexpr double bias_rest = 0x1p-6;  // what the bias leaves of a product, abou
 std::string cancelling_bias_fault(const Draft& draft) {
   if (!draft.projects() || draft.contract.terms.projection.bias == 0) return "needs a projection with a bias";
   if (std::string fault = rows_fault(draft.contract.terms); !fault.empty()) return "needs rows that no norm changes";
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (draft.norm(side).applied != 0 && draft.norm(side).eps == 0) return "needs an epsilon above 0";
   return {};
 }
@@ -84,12 +84,12 @@ std::string cancelling_bias_fault(const Draft& draft) {
 // All rows nearly alike, and a bias that takes away what they have in common: a product is known to the last place of
 // its largest term, and the entry of q is much smaller.
 void draw_cancelling_bias(Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     DraftProjection& p = draft.projection(side);
     const auto width = static_cast<std::size_t>(p.width), columns = p.bias.size();
     // As it will be stored: it is the stored matrix whose product the bias takes away.
     const auto stored = [&](double value) { return decode(draft.format, encode(draft.format, value)); };
-    const RandomStream noise = draft.stream(side == Side::query ? Draw::noise : Draw::order);
+    const RandomStream noise = draft.stream(side == DraftSide::query ? Draw::noise : Draw::order);
     const std::vector<double> common(p.x.begin(), p.x.begin() + p.width);
     for (std::size_t i = 0; i < p.x.size(); ++i) p.x[i] = common[i % width] + bias_rest * noise.gaussian(i);
     for (std::size_t column = 0; column < columns; ++column) {
@@ -102,8 +102,8 @@ void draw_cancelling_bias(Draft& draft) {
 
 std::string cancelling_bias_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : {Side::query, Side::key}) {
-    const bool query = side == Side::query;
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
+    const bool query = side == DraftSide::query;
     const Tensor rows = rows_of(c, side);
     const std::vector<double> bias = c.inputs.at(query ? Input::q_weight_bias : Input::k_weight_bias).values();
     double entries = 0, biases = 0;

@@ -19,14 +19,14 @@ int huge_exponent(Format format) {
 }
 
 std::string huge_fault(const Draft& draft) {
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (draft.norm(side).applied != 0) return {};
   return "needs a norm, or the scores overflow";
 }
 
 void draw_huge(Draft& draft) {
   const double factor = std::ldexp(1.0, huge_exponent(draft.format));
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (draft.norm(side).applied != 0)
       for (double& x : draft.rows(side)) x *= factor;
   for (double& x : draft.v) x *= factor;
@@ -36,14 +36,14 @@ std::string huge_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
   const double factor = std::ldexp(1.0, huge_exponent(c.inputs.format));
   const double overflow = parameters(accumulator_format(c.inputs.format)).largest;
-  for (const Side side : {Side::query, Side::key}) {
-    const char* const name = side == Side::query ? "q" : "k";
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
+    const char* const name = side == DraftSide::query ? "q" : "k";
     if (norm_of(c.contract.terms, side).applied == 0) continue;
     const std::vector<double> values = rows_of(c, side).values();
     double largest = 0;
     for (const double x : values) largest = std::max(largest, std::abs(x));
     if (largest < factor || !std::isfinite(largest)) return fmt::format("{} reaches only {}", name, largest);
-    const std::int64_t heads = side == Side::query ? c.shape.q_heads : c.shape.kv_heads;
+    const std::int64_t heads = side == DraftSide::query ? c.shape.q_heads : c.shape.kv_heads;
     if (largest > std::sqrt(overflow / static_cast<double>(heads * c.shape.head_dim)))
       return fmt::format("{} reaches {}, its squares may overflow", name, largest);
   }
@@ -76,16 +76,16 @@ void draw_subnormal(Draft& draft) {
 
 std::string subnormal_broken(const GoldenCase& golden) {
   const Format format = golden.input.inputs.format;
-  for (const Side side : {Side::query, Side::key, Side::value}) {
-    if (side != Side::value && golden.input.shape.head_dim < 2) continue;
+  for (const DraftSide side : {DraftSide::query, DraftSide::key, DraftSide::value}) {
+    if (side != DraftSide::value && golden.input.shape.head_dim < 2) continue;
     const std::vector<double> values = rows_of(golden.input, side).values();
     const auto is_subnormal = [&](double x) { return x != 0 && std::abs(x) < smallest_normal(format); };
     const auto count = std::count_if(values.begin(), values.end(), is_subnormal);
     if (count * 3 < static_cast<std::ptrdiff_t>(values.size()))
       return fmt::format("only {} of {} entries of {} are subnormal", count, values.size(),
-                         side == Side::query ? "q"
-                         : side == Side::key ? "k"
-                                             : "v");
+                         side == DraftSide::query ? "q"
+                         : side == DraftSide::key ? "k"
+                                                  : "v");
   }
   return {};
 }
@@ -93,7 +93,7 @@ std::string subnormal_broken(const GoldenCase& golden) {
 // ---- small_rows ---------------------------------------------------------------------------------------------------
 
 std::string small_rows_fault(const Draft& draft) {
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (draft.norm(side).applied != 0) return {};
   return "needs a norm";
 }
@@ -105,7 +105,7 @@ double small_level(Format format, std::int64_t t) {
 }
 
 void draw_small_rows(Draft& draft) {
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     if (draft.norm(side).applied == 0) continue;
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
@@ -118,7 +118,7 @@ void draw_small_rows(Draft& draft) {
 
 std::string small_rows_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : {Side::query, Side::key}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     if (norm_of(c.contract.terms, side).applied == 0) continue;
     const Tensor rows = rows_of(c, side);
     const std::int64_t tokens = rows.shape[2], heads = rows.shape[1];

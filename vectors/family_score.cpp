@@ -12,7 +12,7 @@ namespace {
 
 template <class Cosine>  // (side, token) -> cosine
 void point_all(Draft& draft, const Cosine& cosine) {
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
         for (std::int64_t t = 0; t < draft.tokens(side); ++t) draft.point(side, b, h, t, cosine(side, t));
@@ -38,8 +38,8 @@ std::string near_cap_fault(const Draft& draft) {
 void draw_near_cap(Draft& draft) {
   draft.freeze_positions();
   draft.fit_score(caps_reached * draft.contract.terms.score.softcap);
-  point_all(draft, [&](Side side, std::int64_t t) {
-    return side == Side::query ? 0.96 : near_cap_cosines[static_cast<std::size_t>(t) % 4];
+  point_all(draft, [&](DraftSide side, std::int64_t t) {
+    return side == DraftSide::query ? 0.96 : near_cap_cosines[static_cast<std::size_t>(t) % 4];
   });
   draft.amplify();
   std::fill(draft.bias.begin(), draft.bias.end(), 0.0);
@@ -68,8 +68,8 @@ void draw_one_hot(Draft& draft) {
   draft.freeze_positions();
   draft.fit_score(3 * underflow_gap(draft.format));
   const std::int64_t middle = draft.shape.k_len / 2;
-  point_all(draft, [&](Side side, std::int64_t t) {
-    if (side == Side::query) return 1.0;
+  point_all(draft, [&](DraftSide side, std::int64_t t) {
+    if (side == DraftSide::query) return 1.0;
     if (t == 0) return 0.5;
     return t == middle ? 1.0 : -0.75;
   });
@@ -97,7 +97,7 @@ void draw_low_scores(Draft& draft) {
   draft.freeze_positions();
   draft.fit_score(1.6 * underflow_gap(draft.format));
   // sqrt(1 - 0.998^2) = 0.06 of noise beside the common direction: scores differ by a few units.
-  point_all(draft, [](Side side, std::int64_t) { return side == Side::query ? 1.0 : -0.998; });
+  point_all(draft, [](DraftSide side, std::int64_t) { return side == DraftSide::query ? 1.0 : -0.998; });
   draft.amplify();
   std::fill(draft.bias.begin(), draft.bias.end(), 0.0);
   const qkcts_shape& s = draft.shape;
@@ -129,16 +129,16 @@ void draw_tied(Draft& draft) {
     for (std::int64_t h = 0; h < s.kv_heads; ++h) {
       const std::int64_t different = h % 2 == 0 ? 1 : 2;
       for (std::int64_t t = different; t < s.k_len; ++t)
-        std::copy_n(draft.row(Side::key, b, h, t % different), s.head_dim, draft.row(Side::key, b, h, t));
+        std::copy_n(draft.row(DraftSide::key, b, h, t % different), s.head_dim, draft.row(DraftSide::key, b, h, t));
     }
   std::fill(draft.bias.begin(), draft.bias.end(), 0.0);
   // A full-width statistic joins heads with different periods.
-  const qkcts_norm& norm = draft.norm(Side::key);
+  const qkcts_norm& norm = draft.norm(DraftSide::key);
   if (norm.applied != 0 && norm.axis == QKCTS_AXIS_FULL_WIDTH)
     for (std::int64_t b = 0; b < s.batch; ++b)
       for (std::int64_t h = 1; h < s.kv_heads; h += 2)
         for (std::int64_t t = 1; t < s.k_len; ++t)
-          std::copy_n(draft.row(Side::key, b, h, 0), s.head_dim, draft.row(Side::key, b, h, t));
+          std::copy_n(draft.row(DraftSide::key, b, h, 0), s.head_dim, draft.row(DraftSide::key, b, h, t));
 }
 
 std::string tied_broken(const GoldenCase& golden) {

@@ -12,12 +12,12 @@ namespace {
 
 // Every row of q and k, written by (row, sign of the head's direction in each lane, token).
 template <class Write>
-void write_rows(Draft& draft, Side side, const Write& write) {
+void write_rows(Draft& draft, DraftSide side, const Write& write) {
   const RandomStream direction = draft.stream(Draw::direction);
   for (std::int64_t b = 0; b < draft.shape.batch; ++b)
     for (std::int64_t h = 0; h < draft.heads(side); ++h)
       for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
-        const std::int64_t head = side == Side::query ? draft.kv_head(h) : h;
+        const std::int64_t head = side == DraftSide::query ? draft.kv_head(h) : h;
         const auto sign = [&](std::int64_t d) {
           return direction.sign(static_cast<std::uint64_t>(head * draft.shape.head_dim + d));
         };
@@ -75,12 +75,12 @@ std::string logit_50k_fault(const Draft& draft) {
 void draw_logit_50k(Draft& draft) {
   prepare(draft, logit_size(draft));
   const std::int64_t lanes = draft.shape.head_dim;
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     write_rows(draft, side, [&](double* row, const auto& sign, std::int64_t t) {
       // Some noise in the keys, as much as the format resolves: exact ties of weights are for another family.
-      const double noise = side == Side::query ? 0 : logit_noise(draft.format);
+      const double noise = side == DraftSide::query ? 0 : logit_noise(draft.format);
       for (std::int64_t d = 0; d < lanes; ++d) row[d] = sign(d) + noise * row[d];
-      if (side == Side::query) return;
+      if (side == DraftSide::query) return;
       if (t % 3 == 1) row[t % lanes] = -row[t % lanes];
       if (t % 3 == 2) std::for_each(row, row + lanes, [](double& x) { x = -x; });
     });
@@ -127,13 +127,13 @@ std::string equal_gaps_fault(const Draft& draft) {
 void draw_equal_gaps(Draft& draft) {
   prepare(draft, highest_level);
   const std::int64_t lanes = draft.shape.head_dim;
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     write_rows(draft, side, [&](double* row, const auto& sign, std::int64_t t) {
       const double along =
-          side == Side::query ? level_of(draft.format, t) / highest_level : key_share(t, draft.shape.k_len);
+          side == DraftSide::query ? level_of(draft.format, t) / highest_level : key_share(t, draft.shape.k_len);
       const double across = std::sqrt(std::max(0.0, 1 - along * along));
       for (std::int64_t d = 0; d < lanes; ++d) {
-        const bool turned = side == Side::query ? d % 2 != 0 : d % 4 >= 2;
+        const bool turned = side == DraftSide::query ? d % 2 != 0 : d % 4 >= 2;
         row[d] = (turned ? along - across : along + across) * sign(d);
       }
     });
@@ -172,10 +172,10 @@ std::string beyond_cap_fault(const Draft& draft) {
 // from the sum weighs as much as any.
 void draw_beyond_cap(Draft& draft) {
   prepare(draft, caps_beyond * draft.contract.terms.score.softcap);
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     write_rows(draft, side, [&](double* row, const auto& sign, std::int64_t) {
       for (std::int64_t d = 0; d < draft.shape.head_dim; ++d)
-        row[d] = (side == Side::query ? 1 : -1) * sign(d) + 0x1p-4 * row[d];
+        row[d] = (side == DraftSide::query ? 1 : -1) * sign(d) + 0x1p-4 * row[d];
     });
   draft.amplify();
 }
@@ -200,10 +200,10 @@ std::string below_sentinel_fault(const Draft& draft) {
 
 void draw_below_sentinel(Draft& draft) {
   prepare(draft, deep);
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     write_rows(draft, side, [&](double* row, const auto& sign, std::int64_t) {
       for (std::int64_t d = 0; d < draft.shape.head_dim; ++d)
-        row[d] = side == Side::query ? sign(d) : -sign(d) + 0x1p-10 * row[d];
+        row[d] = side == DraftSide::query ? sign(d) : -sign(d) + 0x1p-10 * row[d];
     });
   draft.amplify();
 }

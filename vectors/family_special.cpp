@@ -44,12 +44,12 @@ std::int64_t key_to_spoil(const Draft& draft, std::int64_t b) {
   return best;
 }
 
-void spoil(Draft& draft, Side side, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t lane,
+void spoil(Draft& draft, DraftSide side, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t lane,
            std::uint64_t pattern) {
-  const bool projected = draft.projects() && side != Side::value;
-  const Input input = side == Side::value   ? Input::v
-                      : side == Side::query ? (projected ? Input::q_x : Input::q)
-                                            : (projected ? Input::k_x : Input::k);
+  const bool projected = draft.projects() && side != DraftSide::value;
+  const Input input = side == DraftSide::value   ? Input::v
+                      : side == DraftSide::query ? (projected ? Input::q_x : Input::q)
+                                                 : (projected ? Input::k_x : Input::k);
   const std::int64_t lanes = projected ? draft.projection(side).width : draft.lanes(side);
   const std::int64_t heads = projected ? 1 : draft.heads(side);
   const std::int64_t at = ((b * heads + (projected ? 0 : h)) * draft.tokens(side) + t) * lanes + lane % lanes;
@@ -85,9 +85,9 @@ OutputCount count_outputs(const GoldenCase& golden) {
 void draw_nan_visible(Draft& draft) {
   const qkcts_shape& s = draft.shape;
   const std::int64_t lane = s.head_dim / 2;
-  spoil(draft, Side::query, 0, s.q_heads - 1, s.q_len / 2, lane, nan_pattern(draft.format, 0));
-  spoil(draft, Side::key, 1, s.kv_heads - 1, key_to_spoil(draft, 1), lane, nan_pattern(draft.format, 1));
-  spoil(draft, Side::value, 0, 0, key_to_spoil(draft, 0), 1, nan_pattern(draft.format, 2));
+  spoil(draft, DraftSide::query, 0, s.q_heads - 1, s.q_len / 2, lane, nan_pattern(draft.format, 0));
+  spoil(draft, DraftSide::key, 1, s.kv_heads - 1, key_to_spoil(draft, 1), lane, nan_pattern(draft.format, 1));
+  spoil(draft, DraftSide::value, 0, 0, key_to_spoil(draft, 0), 1, nan_pattern(draft.format, 2));
 }
 
 std::string nan_visible_broken(const GoldenCase& golden) {
@@ -103,19 +103,20 @@ std::string nan_visible_broken(const GoldenCase& golden) {
 void draw_inf_visible(Draft& draft) {
   const qkcts_shape& s = draft.shape;
   const std::uint64_t up = encode(draft.format, HUGE_VAL), down = encode(draft.format, -HUGE_VAL);
-  spoil(draft, Side::query, 0, s.q_heads - 1, s.q_len / 2, s.head_dim / 2, up);
-  spoil(draft, Side::key, 1, s.kv_heads - 1, key_to_spoil(draft, 1), s.head_dim / 2, down);
+  spoil(draft, DraftSide::query, 0, s.q_heads - 1, s.q_len / 2, s.head_dim / 2, up);
+  spoil(draft, DraftSide::key, 1, s.kv_heads - 1, key_to_spoil(draft, 1), s.head_dim / 2, down);
   const std::vector<bool> seen = seen_keys(sealed(draft).c);
   const std::int64_t key = key_to_spoil(draft, 0);
-  spoil(draft, Side::value, 0, 0, key, 0, down);
-  spoil(draft, Side::value, 0, 0, key, 1, up);
+  spoil(draft, DraftSide::value, 0, 0, key, 0, down);
+  spoil(draft, DraftSide::value, 0, 0, key, 1, up);
   for (std::int64_t other = 0; other < s.k_len; ++other)
-    if (other != key && seen[static_cast<std::size_t>(other)]) return spoil(draft, Side::value, 0, 0, other, 1, down);
+    if (other != key && seen[static_cast<std::size_t>(other)])
+      return spoil(draft, DraftSide::value, 0, 0, other, 1, down);
 }
 
 std::string inf_visible_fault(const Draft& draft) {
   if (std::string fault = visible_fault(draft); !fault.empty()) return fault;
-  return draft.norm(Side::value).applied != 0 ? "needs values without a norm, which makes NaN of infinity" : "";
+  return draft.norm(DraftSide::value).applied != 0 ? "needs values without a norm, which makes NaN of infinity" : "";
 }
 
 std::string inf_visible_broken(const GoldenCase& golden) {
@@ -141,9 +142,9 @@ void draw_nan_hidden(Draft& draft) {
   const qkcts_shape& s = draft.shape;
   for (std::int64_t b = 0; b + 1 < s.batch; ++b) {
     const std::int64_t key = key_to_spoil(draft, b);
-    spoil(draft, Side::value, b, 0, key, 0, nan_pattern(draft.format, static_cast<std::size_t>(b)));
-    spoil(draft, Side::value, b, 0, key, 1, encode(draft.format, HUGE_VAL));
-    if (b == 0) spoil(draft, Side::key, b, s.kv_heads - 1, key, 0, nan_pattern(draft.format, 1));
+    spoil(draft, DraftSide::value, b, 0, key, 0, nan_pattern(draft.format, static_cast<std::size_t>(b)));
+    spoil(draft, DraftSide::value, b, 0, key, 1, encode(draft.format, HUGE_VAL));
+    if (b == 0) spoil(draft, DraftSide::key, b, s.kv_heads - 1, key, 0, nan_pattern(draft.format, 1));
   }
 }
 
@@ -177,7 +178,7 @@ std::string always(const Draft&) {
 
 // Every third entry is 0, of either sign in turn; lane 0 of v is -0 throughout.
 void draw_signed_zero(Draft& draft) {
-  for (const Side side : {Side::query, Side::key, Side::value}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key, DraftSide::value}) {
     std::vector<double>& rows = draft.rows(side);
     for (std::size_t i = 0; i < rows.size(); i += 3) rows[i] = i % 2 == 0 ? -0.0 : 0.0;
   }
@@ -187,13 +188,13 @@ void draw_signed_zero(Draft& draft) {
 
 std::string signed_zero_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
-  for (const Side side : {Side::query, Side::key, Side::value}) {
+  for (const DraftSide side : {DraftSide::query, DraftSide::key, DraftSide::value}) {
     const std::vector<double> values = rows_of(c, side).values();
     const auto negative =
         std::count_if(values.begin(), values.end(), [](double x) { return x == 0 && std::signbit(x); });
     const auto positive =
         std::count_if(values.begin(), values.end(), [](double x) { return x == 0 && !std::signbit(x); });
-    const bool projected = side != Side::value && c.inputs.has(Input::q_x);
+    const bool projected = side != DraftSide::value && c.inputs.has(Input::q_x);
     if (!projected && (negative == 0 || positive == 0)) return "a side has zeros of one sign only";
   }
   return {};
@@ -203,8 +204,8 @@ std::string signed_zero_broken(const GoldenCase& golden) {
 
 std::string overflow_statistic_fault(const Draft& draft) {
   if (draft.format == Format::binary16) return "squares of binary16 numbers do not overflow";
-  if (draft.norm(Side::query).applied == 0) return "needs a norm of q";
-  if (draft.range(Side::query).clip_before != 0) return "needs a norm of q without a clamp before it";
+  if (draft.norm(DraftSide::query).applied == 0) return "needs a norm of q";
+  if (draft.range(DraftSide::query).clip_before != 0) return "needs a norm of q without a clamp before it";
   if (draft.shape.q_len < 2) return "needs 2 queries: one stays whole";
   return {};
 }
@@ -214,7 +215,7 @@ void draw_overflow_statistic(Draft& draft) {
   const int exponent = draft.format == Format::binary64 ? 600 : 80;
   for (std::int64_t b = 0; b < draft.shape.batch; ++b)
     for (std::int64_t h = 0; h < draft.shape.q_heads; ++h) {
-      double* const row = draft.row(Side::query, b, h, draft.shape.q_len - 1);
+      double* const row = draft.row(DraftSide::query, b, h, draft.shape.q_len - 1);
       for (std::int64_t d = 0; d < draft.shape.head_dim; ++d) row[d] = std::ldexp(row[d], exponent);
     }
 }
@@ -223,7 +224,7 @@ void draw_overflow_statistic(Draft& draft) {
 std::string overflow_statistic_broken(const GoldenCase& golden) {
   const Case& c = golden.input;
   const double largest = parameters(accumulator_format(c.inputs.format)).largest;
-  const Tensor q = rows_of(c, Side::query);
+  const Tensor q = rows_of(c, DraftSide::query);
   std::size_t over = 0, under = 0;
   for (std::int64_t row = 0; row < q.shape[0] * q.shape[1] * q.shape[2]; ++row)
     ++(std::sqrt(sum_of_squares(row_of(q, row))) >= std::sqrt(largest) ? over : under);
@@ -237,7 +238,7 @@ std::string overflow_statistic_broken(const GoldenCase& golden) {
 std::string overflow_score_fault(const Draft& draft) {
   if (draft.format == Format::binary16) return "products of binary16 numbers do not overflow";
   if (draft.projects()) return "needs q and k as inputs";
-  for (const Side side : {Side::query, Side::key})
+  for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (transforms(draft.norm(side), draft.range(side))) return "needs q and k without norms and clamps";
   if (draft.format == Format::binary64 && draft.contract.terms.score.softcap == 0)
     return "scores of binary64 that overflow have no weights that the reference can prove";
@@ -249,7 +250,7 @@ void draw_overflow_score(Draft& draft) {
   const int exponent = parameters(draft.format).emax;
   for (std::int64_t b = 0; b < draft.shape.batch; ++b)
     for (std::int64_t h = 0; h < draft.shape.q_heads; ++h) {
-      double* const row = draft.row(Side::query, b, h, draft.shape.q_len - 1);
+      double* const row = draft.row(DraftSide::query, b, h, draft.shape.q_len - 1);
       for (std::int64_t d = 0; d < draft.shape.head_dim; ++d) row[d] = std::ldexp(std::copysign(1.0, row[d]), exponent);
     }
 }
@@ -266,16 +267,16 @@ std::string overflow_score_broken(const GoldenCase& golden) {
 
 std::string overflow_storage_fault(const Draft& draft) {
   if (draft.format != Format::binary16) return "needs binary16: other formats have the range of their arithmetic";
-  const qkcts_norm& norm = draft.norm(Side::query);
+  const qkcts_norm& norm = draft.norm(DraftSide::query);
   if (norm.applied == 0 || norm.gain == QKCTS_GAIN_NONE) return "needs a norm of q with a gain";
-  if (draft.range(Side::query).clip_after != 0) return "needs a norm of q without a clamp after it";
+  if (draft.range(DraftSide::query).clip_after != 0) return "needs a norm of q without a clamp after it";
   return has_rounding_points(draft.contract.terms.rounding) ? "needs a contract without rounding points" : "";
 }
 
 // A gain near the largest number: entries above 1 overflow in q_norm where it is stored, and nowhere else.
 void draw_overflow_storage(Draft& draft) {
   const double largest = parameters(draft.format).largest;
-  draft.set_gain(Side::query, std::ldexp(1.0, static_cast<int>(std::floor(std::log2(largest)))));
+  draft.set_gain(DraftSide::query, std::ldexp(1.0, static_cast<int>(std::floor(std::log2(largest)))));
   for (double& x : draft.k) x = std::ldexp(x, -12);
 }
 

@@ -25,7 +25,7 @@ void make_uniform(Draft& draft) {
   for (std::int64_t b = 0; b < s.batch; ++b)
     for (std::int64_t h = 0; h < s.kv_heads; ++h)
       for (std::int64_t t = 1; t < s.k_len; ++t)
-        std::copy_n(draft.row(Side::key, b, h, 0), s.head_dim, draft.row(Side::key, b, h, t));
+        std::copy_n(draft.row(DraftSide::key, b, h, 0), s.head_dim, draft.row(DraftSide::key, b, h, t));
 }
 
 std::string uniform_rows_broken(const GoldenCase& golden) {
@@ -112,10 +112,10 @@ void draw_long_decode(Draft& draft) {
   const qkcts_shape& s = draft.shape;
   draft.freeze_positions();
   for (std::int64_t b = 0; b < s.batch; ++b) {
-    for (std::int64_t h = 0; h < s.q_heads; ++h) draft.point(Side::query, b, h, 0, 0.75);
+    for (std::int64_t h = 0; h < s.q_heads; ++h) draft.point(DraftSide::query, b, h, 0, 0.75);
     for (std::int64_t h = 0; h < s.kv_heads; ++h)
       for (std::int64_t t = 0; t < s.k_len; ++t)
-        draft.point(Side::key, b, h, t, 0.5 * static_cast<double>(t) / static_cast<double>(s.k_len));
+        draft.point(DraftSide::key, b, h, t, 0.5 * static_cast<double>(t) / static_cast<double>(s.k_len));
   }
 }
 
