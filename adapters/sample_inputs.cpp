@@ -12,8 +12,10 @@ namespace {
 
 // Eight significant bits: held exactly by every storage format.
 double draw(std::mt19937_64& source) {
+  // One draw after the other: the order in which arguments are evaluated differs between compilers.
   const double magnitude = static_cast<double>(pick(source, 128, 255)) * 0x1p-7;
-  return std::ldexp(source() % 2 == 0 ? magnitude : -magnitude, static_cast<int>(pick(source, -4, 0)));
+  const auto exponent = static_cast<int>(pick(source, -4, 0));
+  return std::ldexp(source() % 2 == 0 ? magnitude : -magnitude, exponent);
 }
 
 std::vector<std::int64_t> parameter_shape(std::uint32_t axes, std::int64_t heads, std::int64_t dim) {
