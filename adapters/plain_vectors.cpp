@@ -75,8 +75,9 @@ double radians(const qkcts_contract& terms, std::int64_t lanes, std::int64_t i) 
       if (r.untruncated == 0) first = std::floor(first), last = std::ceil(last);
       first = std::fmax(first, 0);
       last = std::fmin(last, R - 1);
-      const double share = pair <= first ? 0 : pair >= last ? 1 : (pair - first) / (last - first);
-      return mix(1 - share);
+      if (first == last) last += 0.001;
+      // In the formula's own words: where the ends have changed places, every pair in front of both is scaled.
+      return mix(1 - std::fmax(0, std::fmin(1, (pair - first) / (last - first))));
     }
     case QKCTS_SCALING_LLAMA3: {
       const double turns = r.original_length / period;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "adapters/sample_contract.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 namespace qkcts {
@@ -161,6 +162,17 @@ void draw_clauses_of_1_2(qkcts_contract& terms, std::mt19937_64& source, const q
   if (source() % 2 == 0) terms.rounding = random_rounding(source, terms);
 }
 
+// What a projection, a rotation or the mean leaves may have cancelled, and a norm multiplies its rounding errors by up
+// to 1 / eps. The inputs themselves are exact.
+void keep_conditioned(qkcts_contract& terms) {
+  const bool moved = terms.projection.form != QKCTS_PROJECTION_NONE || terms.rope.order == QKCTS_ROPE_THEN_NORM;
+  for (qkcts_norm* norm : {&terms.q_norm, &terms.k_norm})
+    if (moved) norm->eps = std::max(norm->eps, 0.1);
+  for (qkcts_norm* norm :
+       {&terms.q_norm, &terms.k_norm, &terms.v_norm, &terms.projection.q_input, &terms.projection.k_input})
+    if (norm->center != 0) norm->eps = std::max(norm->eps, 0.1);
+}
+
 std::string norm_text(const qkcts_norm& norm, const qkcts_norm_range& range) {
   std::ostringstream out;
   out << "norm{" << norm.applied << " center " << norm.center << " stat " << norm.statistic << " root " << norm.root
@@ -250,6 +262,7 @@ qkcts_contract random_contract(std::mt19937_64& source, const qkcts_shape& shape
   terms.mask.offset = pick(source, -5, 20);
   if (version != ContractVersion::v1_0) draw_clauses_of_1_1(terms, source, shape);
   if (version == ContractVersion::v1_2) draw_clauses_of_1_2(terms, source, shape);
+  keep_conditioned(terms);
   return terms;
 }
 

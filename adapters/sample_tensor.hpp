@@ -22,7 +22,6 @@ class SampleTensor {
   SampleTensor(std::uint8_t code, std::uint8_t bits, std::vector<std::int64_t> shape, SampleLayout layout);
 
   bool present() const { return !shape_.empty(); }
-  bool holds_reals() const { return present() && (code_ == QKCTS_DL_FLOAT || code_ == QKCTS_DL_BFLOAT); }
   std::size_t count() const;
   double get(std::size_t index) const;
   void set(std::size_t index, double value);  // exactly representable values only

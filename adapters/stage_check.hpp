@@ -6,8 +6,7 @@
 
 namespace qkcts {
 
-// Every asked stage is near `want`: 1e-4 of the stage's size for binary32, a few ulp of storage for the narrow formats,
-// and where the case is ill conditioned as much more as the stage itself moves when the inputs move by 128 roundings.
+// Every asked stage is near `want`: 1e-4 of the stage's size for binary32, a few ulp of storage for the narrow formats.
 void expect_stages(const SampleRun& run, const StageValues& want, const SampleCase& sample, std::uint32_t stages);
 
 // Output and lse have the same bits whether or not any other stage is observed, and again in a second run.
