@@ -159,82 +159,96 @@ class CaseBudgets::Composition::Rows {
   }
 
   void attention_row(std::uint32_t row, const RowCoordinates& at, const HeadData& data) {
-    const std::int64_t k_len = case_.shape.k_len;
-    std::vector<std::int64_t> visible;
-    for (std::int64_t key = 0; key < k_len; ++key) {
+    visible_.clear();
+    for (std::int64_t key = 0; key < case_.shape.k_len; ++key) {
       if (of_.visibility_.visible(at.b, at.h, at.t, key)) {
-        visible.push_back(key);
+        visible_.push_back(key);
       }
     }
-    const bool empty = visible.empty();
     const bool capped_exists = writer_.exists(QKCTS_STAGE_CAPPED);
-    const auto keys = static_cast<std::size_t>(k_len);
-    const std::span<const double> scores = exact_.row(QKCTS_STAGE_SCORES, row, keys);
-    std::vector<double> score_error(keys), capped(keys), softmax_error(keys);
-    if (!empty) {
-      VectorError q = vectors_.side(OperandSide::q).product(at.b, at.h, at.t);
-      ScoreScale factor = of_.scale(at);
-      if (of_.scaled_q_.exists()) {
-        scale_and_round(q, factor, scale_accuracy(terms_), of_.scaled_q_, arithmetic_);
-        factor = {};
-      }
-      const std::span<const double> exact = exact_.unrounded_row(QKCTS_STAGE_SCORES, row, keys);
-      if (of_.product_.exists()) {
-        rounded_product_errors(q, data.keys, factor, exact_.products_row(row, keys), of_.product_, visible.front(),
-                               visible.back() + 1, arithmetic_, score_error);
-      } else {
-        score_errors(q, data.keys, factor, exact, visible.front(), visible.back() + 1, arithmetic_, score_error);
-      }
-      round_scores(of_.scores_, QKCTS_STAGE_SCORES, row, visible, score_error);
+    const auto keys = static_cast<std::size_t>(case_.shape.k_len);
+    score_error_.assign(keys, 0.0);
+    if (!visible_.empty()) {
+      set_score_errors(row, at, data);
     }
-    softmax_error = score_error;
-    if (capped_exists) {
-      const std::span<const double> exact_capped = exact_.unrounded_row(QKCTS_STAGE_CAPPED, row, keys);
-      for (const std::int64_t key : visible) {
-        const auto i = static_cast<std::size_t>(key);
-        const CappedError error = capped_error(of_.cap_, scores[i], score_error[i], of_.bias(at, key),
-                                               of_.linear_bias(at, key), exact_capped[i], arithmetic_);
-        capped[i] = error.error;
-        softmax_error[i] = error.softmax_error;
-      }
-      if (of_.capped_.exists()) {
-        round_scores(of_.capped_, QKCTS_STAGE_CAPPED, row, visible, capped);
-        softmax_error = capped;
-      }
+    put_score_stage(QKCTS_STAGE_SCORES, row, score_error_);
+    if (!capped_exists) {
+      put_score_stage(QKCTS_STAGE_MASKED, row, score_error_);
+      row_.put(row, at, data, visible_, score_error_);
+      return;
     }
-    put_score_stage(QKCTS_STAGE_SCORES, row, visible, score_error);
-    put_score_stage(QKCTS_STAGE_CAPPED, row, visible, capped);
-    put_score_stage(QKCTS_STAGE_MASKED, row, visible, capped_exists ? capped : score_error);
+    set_capped_errors(row, at);
+    put_score_stage(QKCTS_STAGE_CAPPED, row, capped_);
+    put_score_stage(QKCTS_STAGE_MASKED, row, capped_);
+    row_.put(row, at, data, visible_, of_.capped_.exists() ? capped_ : softmax_error_);
+  }
 
-    row_.put(row, at, data, std::move(visible), softmax_error);
+  void set_score_errors(std::uint32_t row, const RowCoordinates& at, const HeadData& data) {
+    VectorError q = vectors_.side(OperandSide::q).product(at.b, at.h, at.t);
+    ScoreScale factor = of_.scale(at);
+    if (of_.scaled_q_.exists()) {
+      scale_and_round(q, factor, scale_accuracy(terms_), of_.scaled_q_, arithmetic_);
+      factor = {};
+    }
+    const std::span<const double> exact = exact_.unrounded_row(QKCTS_STAGE_SCORES, row, score_error_.size());
+    const std::int64_t first = visible_.front(), end = visible_.back() + 1;
+    if (of_.product_.exists()) {
+      rounded_product_errors(q, data.keys, factor, exact_.products_row(row, score_error_.size()), of_.product_, first,
+                             end, arithmetic_, score_error_);
+    } else {
+      score_errors(q, data.keys, factor, exact, first, end, arithmetic_, score_error_);
+    }
+    round_scores(of_.scores_, QKCTS_STAGE_SCORES, row, score_error_);
+  }
+
+  // And what the softmax sees of them.
+  void set_capped_errors(std::uint32_t row, const RowCoordinates& at) {
+    const std::size_t keys = score_error_.size();
+    const std::span<const double> scores = exact_.row(QKCTS_STAGE_SCORES, row, keys);
+    const std::span<const double> exact = exact_.unrounded_row(QKCTS_STAGE_CAPPED, row, keys);
+    cap_inputs_.clear();
+    for (const std::int64_t key : visible_) {
+      const auto i = static_cast<std::size_t>(key);
+      cap_inputs_.push_back({scores[i], score_error_[i], of_.bias(at, key), of_.linear_bias(at, key), exact[i]});
+    }
+    capped_errors(of_.cap_, cap_inputs_, arithmetic_, exponentials_, cap_errors_);
+    capped_.assign(keys, 0.0);
+    softmax_error_ = score_error_;
+    for (std::size_t j = 0; j < visible_.size(); ++j) {
+      const auto i = static_cast<std::size_t>(visible_[j]);
+      capped_[i] = cap_errors_[j].error;
+      softmax_error_[i] = cap_errors_[j].softmax_error;
+    }
+    round_scores(of_.capped_, QKCTS_STAGE_CAPPED, row, capped_);
   }
 
   // The visible numbers of a row pass the point of their stage.
   void round_scores(const RoundingPoint& point, qkcts_stage stage, std::uint32_t row,
-                    const std::vector<std::int64_t>& visible, std::vector<double>& errors) const {
+                    std::vector<double>& errors) const {
+    if (!point.exists()) {
+      return;
+    }
     const std::span<const double> exact = exact_.unrounded_row(stage, row, errors.size());
     const std::span<const double> after = exact_.row(stage, row, errors.size());
-    for (const std::int64_t key : visible) {
+    for (const std::int64_t key : visible_) {
       const auto i = static_cast<std::size_t>(key);
       errors[i] = point.moved(exact[i], std::fabs(exact[i]) * 0x1p-50, errors[i], after[i]);
     }
   }
 
-  void put_score_stage(qkcts_stage stage, std::uint32_t row, const std::vector<std::int64_t>& visible,
-                       const std::vector<double>& errors) {
+  void put_score_stage(qkcts_stage stage, std::uint32_t row, const std::vector<double>& errors) {
     if (!writer_.wants(stage, row)) {
       return;
     }
     const std::span<const double> z = exact_.row(stage, row, errors.size());
-    std::size_t next = 0;
-    for (std::size_t key = 0; key < errors.size(); ++key) {
-      if (next < visible.size() && visible[next] == static_cast<std::int64_t>(key)) {
-        writer_.put(stage, z[key], errors[key], std::fabs(z[key]));
-        ++next;
-      } else {
-        writer_.put_exact(stage);
-      }
+    std::int64_t done = 0;
+    for (const std::int64_t key : visible_) {
+      const auto i = static_cast<std::size_t>(key);
+      writer_.put_exact(stage, key - done);
+      writer_.put(stage, z[i], errors[i], std::fabs(z[i]));
+      done = key + 1;
     }
+    writer_.put_exact(stage, static_cast<std::int64_t>(errors.size()) - done);
   }
 
   const CaseBudgets::Composition& of_;
@@ -245,6 +259,11 @@ class CaseBudgets::Composition::Rows {
   const BudgetArithmetic& arithmetic_;
   BudgetWriter writer_;
   RowBudget row_;
+  // Of the row at hand, kept for their memory.
+  std::vector<std::int64_t> visible_;
+  std::vector<double> score_error_, capped_, softmax_error_, exponentials_;
+  std::vector<CapInput> cap_inputs_;
+  std::vector<CappedError> cap_errors_;
 };
 
 std::array<StageBudget, QKCTS_STAGE_COUNT> CaseBudgets::Composition::of(const ExactStages& exact,

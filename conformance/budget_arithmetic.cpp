@@ -87,9 +87,8 @@ double BudgetArithmetic::inverse_root(BudgetTerm term) const {
   return on(term) * std::max(function_error(profile_.k_rsqrt), two_steps);
 }
 
-double BudgetArithmetic::storage(Format format, double magnitude, double error) const {
-  return on(BudgetTerm::stage_storage) *
-         (rounding(profile_, format) * (magnitude + error) + underflow(profile_, format));
+StorageRounding BudgetArithmetic::storage(Format format) const {
+  return {on(BudgetTerm::stage_storage), rounding(profile_, format), underflow(profile_, format)};
 }
 
 double BudgetArithmetic::operand_error(double value, Format source) const {

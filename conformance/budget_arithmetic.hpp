@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "conformance/budget_terms.hpp"
 #include "conformance/machine_profile.hpp"
@@ -16,6 +18,13 @@ constexpr int matrix_block = 4;
 
 // The four operands of the two products of attention.
 enum class MatrixOperand : std::uint8_t { q, k, p, v };
+
+// Storage of an observed stage: roundoff * (|z| + D) + underflow, 0 while the term is switched off.
+struct StorageRounding {
+  double counts = 0, roundoff = 0, underflow = 0;
+
+  double error(double magnitude, double moved) const { return counts * (roundoff * (magnitude + moved) + underflow); }
+};
 
 // Each roundoff is asked for together with the term that it belongs to, and is 0 while that term is switched off.
 class BudgetArithmetic {
@@ -73,20 +82,32 @@ class BudgetArithmetic {
   double operand_roundoff(MatrixOperand operand) const { return on(BudgetTerm::matrix_operands) * read_off(operand); }
   double operand_lambda() const { return on(BudgetTerm::matrix_operands) * profile_.operand_underflow; }
 
-  // Storage rounding of an observed stage: roundoff * (|z| + D) + underflow.
-  double storage(Format format, double magnitude, double error) const;
+  // Storage rounding of an observed stage.
+  StorageRounding storage(Format format) const;
 
   // 2^-9 ulp of binary64: how far the recorded pair may lie from the exact value z.
-  double resolution(double z) const { return on(BudgetTerm::evidence_resolution) * 0x1p-9 * ulp(Format::binary64, z); }
+  double resolution(double z) const {
+    const double counts = on(BudgetTerm::evidence_resolution);
+    // 2^(exponent - 52 - 9) from the field itself, where that is a normal number.
+    constexpr std::uint64_t field = std::uint64_t{0x7ff} << 52, lower = std::uint64_t{52 + 9} << 52;
+    const std::uint64_t exponent = std::bit_cast<std::uint64_t>(z) & field;
+    return exponent > lower && exponent != field ? counts * std::bit_cast<double>(exponent - lower)
+                                                 : counts * 0x1p-9 * ulp(Format::binary64, z);
+  }
 
   // How far an input of the given format may be off when an operation reads it.
   double operand_error(double value, Format source) const;
+  // Is every input of the format read as it is?
+  bool reads_exactly(Format source) const {
+    return parameters(source).precision <= parameters(profile_.accumulator).precision && !profile_.denormals_are_zero;
+  }
   // How far weights formed once more may be from the row sum, where the output counts it (O7).
   double formed_afresh(double ratio) const { return on(BudgetTerm::fresh_weights) * ratio; }
   // Error of a value that a norm has made, where the output counts it (O5).
   double norm_made(double error) const { return on(BudgetTerm::value_norm) * error; }
   // Error of a value of v, off by `error`, as the product with the weights reads it: a matrix unit may drop bits of it.
   double value_error(double value, double error) const;
+  bool reads_values_whole() const { return !(operand_roundoff(MatrixOperand::v) > 0); }
   // Is x y a number of the accumulator, so that no rounding and no flushing changes it? Both are exact.
   bool multiplies_exactly(double x, double y) const;
   // Relative error of a constant given in binary64: 0 if the accumulator format holds it.

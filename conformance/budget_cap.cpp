@@ -24,10 +24,69 @@ double added_biases(double capped, double sum, double error, const Addend& bias,
   return added_bias(sum, first, 0, arithmetic);
 }
 
-// Largest slope of tanh on [x - e, x + e], as a function of the distance from 0.
-double tanh_slope(double x) {
-  const double e = exp_upper(-2 * x);
+// A score on its way into the cap.
+struct Entering {
+  double value = 0, error = 0;
+  double moved = 0;  // error of c times the quotient
+};
+
+Entering entering(const CapTerms& terms, const CapInput& input, const BudgetArithmetic& arithmetic) {
+  Entering on_way{input.score, input.error, 0};
+  if (terms.bias_before) {
+    on_way.value += input.bias.value;
+    on_way.error = added_bias(on_way.value, on_way.error, input.bias.error, arithmetic);
+  }
+  on_way.moved =
+      on_way.error * (1 + terms.quotient) + terms.quotient * std::fabs(on_way.value) + terms.cap * terms.underflow;
+  return on_way;
+}
+
+// -2x for the least |x| on [s - moved, s + moved] / c: the slope of tanh is largest there.
+double slope_exponent(const CapTerms& terms, const Entering& score) {
+  return -2 * (std::max(0.0, std::fabs(score.value) - score.moved) / terms.cap * (1 - 0x1p-50));
+}
+
+// 4 e / (1 + e)^2 = sech^2 x with e = e^(-2x).
+double tanh_slope(double e) {
   return e < 1 ? std::min(1.0, 4 * e / ((1 + e) * (1 + e)) * (1 + 0x1p-48)) : 1.0;
+}
+
+// From the exponential of slope_exponent() on; without a cap it does not matter.
+CappedError leaving(const CapTerms& terms, const CapInput& input, const Entering& entered, double exponential,
+                    const BudgetArithmetic& arithmetic) {
+  const Addend &bias = input.bias, &linear = input.linear;
+  double value = entered.value;
+  double error = entered.error;
+  if (terms.cap > 0) {
+    const double slope = tanh_slope(exponential);
+    value = terms.bias_after ? input.exact - bias.value : input.exact;
+    if (terms.linear) {
+      value -= linear.value;
+    }
+    const double reached = slope * entered.moved;
+    error = (std::fabs(value) + reached) * terms.function + reached + terms.absolute + terms.underflow;
+  }
+  CappedError result{error, error};
+  if (terms.bias_after || terms.linear) {
+    if (!terms.linear) {
+      result.error = added_bias(input.exact, error, bias.error, arithmetic);
+    } else if (!terms.bias_after) {
+      result.error = added_bias(input.exact, error, linear.error, arithmetic);
+    } else {
+      result.error = added_biases(value, input.exact, error, bias, linear, arithmetic);
+    }
+    const double biases =
+        terms.linear ? std::fabs(terms.bias_after ? bias.value : 0) + std::fabs(linear.value) : std::fabs(bias.value);
+    // Score and biases may each be multiplied by log2 e before they are added.
+    result.softmax_error = result.error + joined(arithmetic.u(softmax_exponent), arithmetic.u(softmax_exponent)) *
+                                              (std::fabs(input.exact) + 2 * biases + result.error);
+  }
+  if (!arithmetic.holds(terms.cap)) {
+    result.error = std::numeric_limits<double>::infinity();
+  }
+  result.error = sum_upper(result.error, 32);
+  result.softmax_error = sum_upper(std::max(result.softmax_error, result.error), 32);
+  return result;
 }
 
 }  // namespace
@@ -43,6 +102,10 @@ CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic) {
     terms.cap = score.softcap;
     terms.cap_error = arithmetic.constant_error(cap_product, score.softcap);
     terms.quotient = joined(arithmetic.constant_error(cap_quotient, score.softcap), arithmetic.quotient(cap_quotient));
+    terms.underflow = arithmetic.lambda(cap_underflow);
+    terms.function = joined(arithmetic.tanh(cap_tanh), arithmetic.u(cap_product), terms.cap_error);
+    terms.absolute =
+        terms.cap * (arithmetic.tanh_quanta(cap_underflow) + arithmetic.tanh_absolute(cap_tanh)) * (1 + terms.function);
   }
   return terms;
 }
@@ -65,48 +128,23 @@ Addend linear_bias_errors(double slope, Format format, double distance, const Bu
 
 CappedError capped_error(const CapTerms& terms, double score, double score_error, const Addend& bias,
                          const Addend& linear, double exact_capped, const BudgetArithmetic& arithmetic) {
-  double value = score;
-  double error = score_error;
-  if (terms.bias_before) {
-    value += bias.value;
-    error = added_bias(value, error, bias.error, arithmetic);
-  }
+  const CapInput input{score, score_error, bias, linear, exact_capped};
+  const Entering entered = entering(terms, input, arithmetic);
+  return leaving(terms, input, entered, terms.cap > 0 ? exp_upper(slope_exponent(terms, entered)) : 0, arithmetic);
+}
+
+void capped_errors(const CapTerms& terms, std::span<const CapInput> scores, const BudgetArithmetic& arithmetic,
+                   std::vector<double>& exponentials, std::vector<CappedError>& errors) {
+  exponentials.assign(scores.size(), 0.0);
   if (terms.cap > 0) {
-    const double lambda = arithmetic.lambda(cap_underflow);
-    const double size = std::fabs(value);
-    const double moved = error * (1 + terms.quotient) + terms.quotient * size + terms.cap * lambda;
-    const double slope = tanh_slope(std::max(0.0, size - moved) / terms.cap * (1 - 0x1p-50));
-    value = terms.bias_after ? exact_capped - bias.value : exact_capped;
-    if (terms.linear) {
-      value -= linear.value;
-    }
-    const double reached = slope * moved;
-    const double factor = joined(arithmetic.tanh(cap_tanh), arithmetic.u(cap_product), terms.cap_error);
-    error = (std::fabs(value) + reached) * factor + reached +
-            terms.cap * (arithmetic.tanh_quanta(cap_underflow) + arithmetic.tanh_absolute(cap_tanh)) * (1 + factor) +
-            lambda;
+    std::transform(scores.begin(), scores.end(), exponentials.begin(),
+                   [&](const CapInput& score) { return slope_exponent(terms, entering(terms, score, arithmetic)); });
+    exp_upper(exponentials);
   }
-  CappedError result{error, error};
-  if (terms.bias_after || terms.linear) {
-    if (!terms.linear) {
-      result.error = added_bias(exact_capped, error, bias.error, arithmetic);
-    } else if (!terms.bias_after) {
-      result.error = added_bias(exact_capped, error, linear.error, arithmetic);
-    } else {
-      result.error = added_biases(value, exact_capped, error, bias, linear, arithmetic);
-    }
-    const double biases =
-        terms.linear ? std::fabs(terms.bias_after ? bias.value : 0) + std::fabs(linear.value) : std::fabs(bias.value);
-    // Score and biases may each be multiplied by log2 e before they are added.
-    result.softmax_error = result.error + joined(arithmetic.u(softmax_exponent), arithmetic.u(softmax_exponent)) *
-                                              (std::fabs(exact_capped) + 2 * biases + result.error);
+  errors.clear();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    errors.push_back(leaving(terms, scores[i], entering(terms, scores[i], arithmetic), exponentials[i], arithmetic));
   }
-  if (!arithmetic.holds(terms.cap)) {
-    result.error = std::numeric_limits<double>::infinity();
-  }
-  result.error = sum_upper(result.error, 32);
-  result.softmax_error = sum_upper(std::max(result.softmax_error, result.error), 32);
-  return result;
 }
 
 }  // namespace qkcts

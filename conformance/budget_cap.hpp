@@ -2,6 +2,9 @@
 // Errors of the soft cap, of the additive bias and of the linear one: docs/budgets.md, C1 to C6.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "conformance/budget_arithmetic.hpp"
 #include "conformance/case.hpp"
 
@@ -14,6 +17,9 @@ struct CapTerms {
   double quotient = 0;   // relative error of s / c
   bool bias_before = false, bias_after = false;
   bool linear = false;
+  double underflow = 0;  // of one operation
+  double function = 0;   // relative error of c tanh(s / c) beside that of the argument
+  double absolute = 0;   // its absolute one
 };
 CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic);
 
@@ -32,5 +38,15 @@ struct CappedError {
 };
 CappedError capped_error(const CapTerms& terms, double score, double score_error, const Addend& bias,
                          const Addend& linear, double exact_capped, const BudgetArithmetic& arithmetic);
+
+// One score of several.
+struct CapInput {
+  double score = 0, error = 0;
+  Addend bias, linear;
+  double exact = 0;  // as the stage has it
+};
+// The same as of each alone. `exponentials` is working memory.
+void capped_errors(const CapTerms& terms, std::span<const CapInput> scores, const BudgetArithmetic& arithmetic,
+                   std::vector<double>& exponentials, std::vector<CappedError>& errors);
 
 }  // namespace qkcts

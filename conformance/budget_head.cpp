@@ -21,10 +21,12 @@ void add_read_row(const Case& c, std::int64_t b, std::int64_t kv_head, std::int6
                   const BudgetArithmetic& arithmetic, HeadData& data) {
   const Tensor& v = c.inputs.at(Input::v);
   const std::int64_t first = ((b * c.shape.kv_heads + kv_head) * c.shape.k_len + key) * c.shape.v_head_dim;
+  const bool exactly = arithmetic.reads_exactly(c.inputs.format) && arithmetic.reads_values_whole();
   for (std::int64_t d = 0; d < c.shape.v_head_dim; ++d) {
     const double value = v.value(static_cast<std::size_t>(first + d));
     data.v.push_back(value);
-    data.v_error.push_back(arithmetic.value_error(value, arithmetic.operand_error(value, c.inputs.format)));
+    data.v_error.push_back(exactly ? 0
+                                   : arithmetic.value_error(value, arithmetic.operand_error(value, c.inputs.format)));
   }
 }
 
@@ -59,6 +61,8 @@ HeadData head_data(const Case& c, std::int64_t b, std::int64_t kv_head, OperandB
     data.keys.set(key, tokens.seen(b, key) ? k.product(b, kv_head, key) : unseen_key(shape.head_dim));
   }
   data.v_computed = v_norm.budget != nullptr;
+  data.v.reserve(static_cast<std::size_t>((shape.k_len + 1) * shape.v_head_dim));
+  data.v_error.reserve(data.v.capacity());
   for (std::int64_t key = 0; key < shape.k_len; ++key) {
     if (!tokens.seen(b, key)) {
       data.v.resize(data.v.size() + static_cast<std::size_t>(shape.v_head_dim));

@@ -259,20 +259,9 @@ bool norm_keeps_factor(const qkcts_norm& norm, const NormStatistics& statistics)
   return norm.bias_axes == QKCTS_AXES_NONE && statistics.common < 0.5;
 }
 
-double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,
-                          const ElementParameters& parameters, double exact_result,
-                          const BudgetArithmetic& arithmetic) {
-  const double lambda = arithmetic.lambda(norm_underflow);
-  const double g = std::fabs(parameters.gain);
-  double c = std::fabs((x - statistics.mean_high) - statistics.mean_low);
-  double moved = x_error;
-  if (norm.center != 0) {
-    const double u = arithmetic.u(norm_mean);
-    moved = (x_error + statistics.mean_input + statistics.mean_error) * (1 + u) + u * c +
-            arithmetic.sum_lambda(norm_underflow);
-  }
-  const ConstantFactor& factor = parameters.factor;
-  const bool with_bias = norm.bias_axes != QKCTS_AXES_NONE;
+namespace {
+
+double relative_error(const qkcts_norm& norm, const ConstantFactor& factor, const BudgetArithmetic& arithmetic) {
   double kappa = arithmetic.inverse_root(norm_root);
   if (norm.root == QKCTS_OUTSIDE_ROOT || norm.root == QKCTS_MAX_ROOT) {
     kappa = arithmetic.quotient(norm_root);
@@ -285,34 +274,83 @@ double norm_element_error(const qkcts_norm& norm, const NormStatistics& statisti
   if (norm.gain == QKCTS_GAIN_ONE_PLUS_W) {
     kappa = joined(kappa, arithmetic.u(norm_gain));
   }
-  if (factor.exists() && !with_bias) {
+  if (factor.exists() && norm.bias_axes == QKCTS_AXES_NONE) {
     kappa = joined(kappa, arithmetic.u(norm_factor), factor.relative);
   }
-  // Beside a bias the constant factor multiplies the sum; else it is one of the factors, in any order.
-  const double f = with_bias ? 1 : factor.value;
-  const double unit = (moved * (1 + kappa) + kappa * c) / statistics.root;
-  double own = (g * unit + parameters.gain_error * (c + moved) * (1 + kappa) / statistics.root) * f;
+  return kappa;
+}
+
+}  // namespace
+
+NormElements::NormElements(const qkcts_norm& norm, const NormStatistics& statistics, const ConstantFactor& factor,
+                           const BudgetArithmetic& arithmetic)
+    : statistics_(statistics),
+      arithmetic_(arithmetic),
+      centred_(norm.center != 0),
+      with_bias_(norm.bias_axes != QKCTS_AXES_NONE),
+      keeps_factor_(norm_keeps_factor(norm, statistics)),
+      kappa_(relative_error(norm, factor, arithmetic)),
+      // Beside a bias the constant factor multiplies the sum; else it is one of the factors, in any order.
+      factor_(with_bias_ ? 1 : factor.value),
+      inverse_(1 / statistics.root_lower),
+      lambda_(arithmetic.lambda(norm_underflow)),
+      sum_lambda_(arithmetic.sum_lambda(norm_underflow)),
+      mean_u_(arithmetic.u(norm_mean)),
+      bias_u_(arithmetic.u(norm_bias)),
+      room_(1 + 64 * arithmetic.range_roundoff()) {}
+
+double NormElements::error(double x, double x_error, const ElementParameters& parameters, double exact_result) const {
+  const double g = std::fabs(parameters.gain);
+  const double c = std::fabs((x - statistics_.mean_high) - statistics_.mean_low);
+  double moved = x_error;
+  if (centred_) {
+    moved = (x_error + statistics_.mean_input + statistics_.mean_error) * (1 + mean_u_) + mean_u_ * c + sum_lambda_;
+  }
+  const double f = factor_;
+  const double unit = (moved * (1 + kappa_) + kappa_ * c) / statistics_.root;
+  double own = (g * unit + parameters.gain_error * (c + moved) * (1 + kappa_) / statistics_.root) * f;
   // A product of some of the factors c, r, g, f may be flushed before the others come to it, whichever come first.
   const double reach = c + moved;
-  const double r = 1 / statistics.root_lower;
+  const double r = inverse_;
   double left = std::max({g, r, reach});
   if (f != 1) {
     const double pairs = std::max({g * r, g * reach, r * reach, g * f, r * f, reach * f});
     left = pairs + std::max({left, f, pairs});
   }
-  const double flush = lambda * (1 + left) * (1 + kappa);
+  const double flush = lambda_ * (1 + left) * (1 + kappa_);
   // The factor (1 + r) does not apply to flushed parts: where it is small they count twice.
   own += 2 * flush;
-  if (!norm_keeps_factor(norm, statistics)) {
-    const double y = g * c / statistics.root * f;
-    own = statistics.common * y + (1 + statistics.common) * own;
-    if (with_bias) {
+  if (!keeps_factor_) {
+    const double y = g * c / statistics_.root * f;
+    own = statistics_.common * y + (1 + statistics_.common) * own;
+    if (with_bias_) {
       own += parameters.bias_error;
-      own += arithmetic.u(norm_bias) * (std::fabs(exact_result) + own) + arithmetic.sum_lambda(norm_underflow);
-      own = factor.moved(exact_result, own, arithmetic);
+      own += bias_u_ * (std::fabs(exact_result) + own) + sum_lambda_;
+      own = parameters.factor.moved(exact_result, own, arithmetic_);
     }
   }
   return sum_upper(own, 64);
+}
+
+bool NormElements::overflows(double x, double x_error, const ElementParameters& parameters) const {
+  const double c = std::fabs((x - statistics_.mean_high) - statistics_.mean_low) + x_error + statistics_.mean_input +
+                   statistics_.mean_error;
+  const double r = inverse_;
+  const double g = std::fabs(parameters.gain) + parameters.gain_error;
+  double reach = std::max({c, c * g, r, r * g, c * r, c * r * g, c * r * g + std::fabs(parameters.bias)}) * room_;
+  if (const double f = parameters.factor.value; f != 1) {
+    // The largest product of any of the factors; and the factor times the sum with the bias.
+    reach = std::max(std::max(1.0, c) * std::max(1.0, g) * std::max(1.0, r) * std::max(1.0, f),
+                     f * (c * r * g + std::fabs(parameters.bias))) *
+            room_;
+  }
+  return !(reach < arithmetic_.largest());
+}
+
+double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,
+                          const ElementParameters& parameters, double exact_result,
+                          const BudgetArithmetic& arithmetic) {
+  return NormElements(norm, statistics, parameters.factor, arithmetic).error(x, x_error, parameters, exact_result);
 }
 
 NormFactors norm_factors(const NormStatistics& statistics, double x, double x_error,
@@ -324,16 +362,7 @@ NormFactors norm_factors(const NormStatistics& statistics, double x, double x_er
 
 bool norm_element_overflows(const NormStatistics& statistics, double x, double x_error,
                             const ElementParameters& parameters, const BudgetArithmetic& arithmetic) {
-  const auto [c, r, g] = norm_factors(statistics, x, x_error, parameters);
-  const double room = 1 + 64 * arithmetic.range_roundoff();
-  double reach = std::max({c, c * g, r, r * g, c * r, c * r * g, c * r * g + std::fabs(parameters.bias)}) * room;
-  if (const double f = parameters.factor.value; f != 1) {
-    // The largest product of any of the factors; and the factor times the sum with the bias.
-    reach = std::max(std::max(1.0, c) * std::max(1.0, g) * std::max(1.0, r) * std::max(1.0, f),
-                     f * (c * r * g + std::fabs(parameters.bias))) *
-            room;
-  }
-  return !(reach < arithmetic.largest());
+  return NormElements({}, statistics, parameters.factor, arithmetic).overflows(x, x_error, parameters);
 }
 
 NormElement norm_element(const NormStatistics& statistics, double x, const ElementParameters& parameters, double n) {

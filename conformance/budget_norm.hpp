@@ -54,6 +54,27 @@ struct NormElement {
 };
 NormElement norm_element(const NormStatistics& statistics, double x, const ElementParameters& parameters, double n);
 
+// Errors of the elements of one normalised vector. What is the same for all of them is made once.
+class NormElements {
+ public:
+  NormElements(const qkcts_norm& norm, const NormStatistics& statistics, const ConstantFactor& factor,
+               const BudgetArithmetic& arithmetic);
+
+  // As norm_element_error() and norm_element_overflows().
+  double error(double x, double x_error, const ElementParameters& parameters, double exact_result) const;
+  bool overflows(double x, double x_error, const ElementParameters& parameters) const;
+
+ private:
+  const NormStatistics& statistics_;
+  const BudgetArithmetic& arithmetic_;
+  bool centred_, with_bias_, keeps_factor_;
+  double kappa_;  // relative error of the product of an element's factors
+  double factor_;
+  double inverse_;  // 1/d at most
+  double lambda_, sum_lambda_, mean_u_, bias_u_;
+  double room_;
+};
+
 // Error of one normalised element: its own part if the factor is kept apart, else the whole. `exact_result` is the
 // number before the constant factor.
 double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,

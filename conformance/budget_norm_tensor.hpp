@@ -13,12 +13,19 @@ namespace qkcts {
 class NormTensors {
  public:
   NormTensors(const Case& c, const qkcts_norm& norm, Input gain, Input bias, const BudgetArithmetic& arithmetic)
-      : arithmetic_(arithmetic), norm_(norm), format_(c.inputs.format) {
+      : norm_(norm) {
+    const auto read = [&](Input input, std::vector<double>& values, std::vector<double>& errors) {
+      values = c.inputs.at(input).values();
+      errors.resize(values.size());
+      for (std::size_t i = 0; i < values.size() && !arithmetic.reads_exactly(c.inputs.format); ++i) {
+        errors[i] = arithmetic.operand_error(values[i], c.inputs.format);
+      }
+    };
     if (norm.applied != 0 && norm.gain != QKCTS_GAIN_NONE) {
-      gain_ = c.inputs.at(gain).values();
+      read(gain, gain_, gain_error_);
     }
     if (norm.applied != 0 && norm.bias_axes != QKCTS_AXES_NONE) {
-      bias_ = c.inputs.at(bias).values();
+      read(bias, bias_, bias_error_);
     }
   }
 
@@ -26,13 +33,14 @@ class NormTensors {
   ElementParameters at(std::int64_t head_dim, std::int64_t h, std::int64_t d) const {
     ElementParameters p;
     if (!gain_.empty()) {
-      const double w = gain_[index(norm_.gain_axes, head_dim, h, d)];
-      p.gain = norm_.gain == QKCTS_GAIN_ONE_PLUS_W ? 1 + w : w;
-      p.gain_error = arithmetic_.operand_error(w, format_);
+      const std::size_t at = index(norm_.gain_axes, head_dim, h, d);
+      p.gain = norm_.gain == QKCTS_GAIN_ONE_PLUS_W ? 1 + gain_[at] : gain_[at];
+      p.gain_error = gain_error_[at];
     }
     if (!bias_.empty()) {
-      p.bias = bias_[index(norm_.bias_axes, head_dim, h, d)];
-      p.bias_error = arithmetic_.operand_error(p.bias, format_);
+      const std::size_t at = index(norm_.bias_axes, head_dim, h, d);
+      p.bias = bias_[at];
+      p.bias_error = bias_error_[at];
     }
     return p;
   }
@@ -51,10 +59,8 @@ class NormTensors {
     }
   }
 
-  const BudgetArithmetic& arithmetic_;
   const qkcts_norm& norm_;
-  Format format_;
-  std::vector<double> gain_, bias_;
+  std::vector<double> gain_, gain_error_, bias_, bias_error_;
 };
 
 }  // namespace qkcts

@@ -133,8 +133,8 @@ double OperandBudget::source_accuracy() const {
 std::vector<double> OperandBudget::norm_source(std::int64_t row) const {
   const double* x = sources().data() + row * head_dim_;
   std::vector<double> source(x, x + head_dim_);
-  for (double& value : source) {
-    value = clamp_before_.value(value);
+  for (std::size_t i = 0; clamp_before_.exists() && i < source.size(); ++i) {
+    source[i] = clamp_before_.value(source[i]);
   }
   return source;
 }
@@ -163,9 +163,12 @@ VectorError OperandBudget::first_row(std::int64_t b, std::int64_t h, std::int64_
   }
   VectorError vector;
   const double* x = input_.data() + row_index(b, h, t) * head_dim_;
-  for (std::int64_t d = 0; d < head_dim_; ++d) {
-    vector.magnitude.push_back(std::fabs(x[d]));
-    vector.error.push_back(arithmetic_.operand_error(x[d], case_.inputs.format));
+  vector.magnitude.resize(static_cast<std::size_t>(head_dim_));
+  vector.error.resize(vector.magnitude.size());
+  const bool exactly = arithmetic_.reads_exactly(case_.inputs.format);
+  for (std::size_t i = 0; i < vector.magnitude.size(); ++i) {
+    vector.magnitude[i] = std::fabs(x[i]);
+    vector.error[i] = exactly ? 0 : arithmetic_.operand_error(x[i], case_.inputs.format);
   }
   return vector;
 }
@@ -213,39 +216,48 @@ VectorError OperandBudget::rotated(VectorError vector, std::int64_t b, std::int6
   return vector;
 }
 
-const NormStatistics& OperandBudget::statistics(std::int64_t b, std::int64_t h, std::int64_t t) {
+const NormStatistics& OperandBudget::statistics(const VectorError& vector, std::int64_t b, std::int64_t h,
+                                                std::int64_t t) {
   const bool full_width = norm_.axis == QKCTS_AXIS_FULL_WIDTH;
-  const std::int64_t group = full_width ? b * length_ + t : row_index(b, h, t);
-  std::optional<NormStatistics>& slot = statistics_[static_cast<std::size_t>(group)];
-  if (!slot) {
-    std::vector<double> x;
-    std::vector<double> error;
-    bool domain = false;
-    for (std::int64_t head = full_width ? 0 : h; head < (full_width ? heads_ : h + 1); ++head) {
-      const std::int64_t row = row_index(b, head, t);
-      VectorError vector = first_row(b, head, t);
-      if (rotates_first()) {
-        vector = rotated(std::move(vector), b, head, t);
-      }
-      settle_source(vector, row);
-      domain = domain || vector.domain;
-      const std::vector<double> source = norm_source(row);
-      x.insert(x.end(), source.begin(), source.end());
-      error.insert(error.end(), vector.error.begin(), vector.error.end());
-    }
-    slot = norm_statistics(norm_, x, error, source_accuracy(), arithmetic_);
-    slot->domain = slot->domain || domain;
+  const std::int64_t row = row_index(b, h, t);
+  std::optional<NormStatistics>& slot = statistics_[static_cast<std::size_t>(full_width ? b * length_ + t : row)];
+  if (!slot && full_width) {
+    slot = full_width_statistics(b, t);
+  } else if (!slot) {
+    slot = norm_statistics(norm_, norm_source(row), vector.error, source_accuracy(), arithmetic_);
+    slot->domain = slot->domain || vector.domain;
   }
   return *slot;
 }
 
+NormStatistics OperandBudget::full_width_statistics(std::int64_t b, std::int64_t t) {
+  std::vector<double> x;
+  std::vector<double> error;
+  bool domain = false;
+  for (std::int64_t head = 0; head < heads_; ++head) {
+    const std::int64_t row = row_index(b, head, t);
+    VectorError vector = first_row(b, head, t);
+    if (rotates_first()) {
+      vector = rotated(std::move(vector), b, head, t);
+    }
+    settle_source(vector, row);
+    domain = domain || vector.domain;
+    const std::vector<double> source = norm_source(row);
+    x.insert(x.end(), source.begin(), source.end());
+    error.insert(error.end(), vector.error.begin(), vector.error.end());
+  }
+  NormStatistics statistics = norm_statistics(norm_, x, error, source_accuracy(), arithmetic_);
+  statistics.domain = statistics.domain || domain;
+  return statistics;
+}
+
 VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b, std::int64_t h, std::int64_t t) {
-  const NormStatistics& shared = statistics(b, h, t);
+  const NormStatistics& shared = statistics(vector, b, h, t);
   const std::int64_t row = row_index(b, h, t);
-  const std::vector<double> x = norm_source(row);
   if (inner_points_.exist()) {
     return normalised_by_points(vector, h, row, shared);
   }
+  const std::vector<double> x = norm_source(row);
   const double* y = exact_.unrounded(norm_stage_).data() + row * head_dim_;
   const bool ranged = factor_.exists() || clamp_after_.exists();
   VectorError result;
@@ -253,7 +265,12 @@ VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b,
   result.domain = vector.domain || shared.domain;
   result.magnitude.resize(static_cast<std::size_t>(head_dim_));
   result.error.resize(static_cast<std::size_t>(head_dim_));
-  std::vector<double> before(static_cast<std::size_t>(head_dim_)), blur(static_cast<std::size_t>(head_dim_));
+  std::vector<double> before, blur;
+  if (ranged) {
+    before.resize(x.size());
+    blur.resize(x.size());
+  }
+  const NormElements elements(norm_, shared, factor_, arithmetic_);
   for (std::int64_t d = 0; d < head_dim_ && !result.domain; ++d) {
     const auto i = static_cast<std::size_t>(d);
     ElementParameters p = tensors_.at(head_dim_, h, d);
@@ -267,8 +284,8 @@ VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b,
       blur[i] = element.blur;
       result.magnitude[i] = std::fabs(element.value) + element.blur;
     }
-    result.error[i] = norm_element_error(norm_, shared, x[i], vector.error[i], p, unscaled, arithmetic_);
-    result.domain = norm_element_overflows(shared, x[i], vector.error[i], p, arithmetic_);
+    result.error[i] = elements.error(x[i], vector.error[i], p, unscaled);
+    result.domain = elements.overflows(x[i], vector.error[i], p);
   }
   if (ranged && !result.domain) {
     clamp_errors(result, before, blur, clamp_after_);

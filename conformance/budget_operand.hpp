@@ -52,7 +52,9 @@ class OperandBudget {
   VectorError normalised_by_points(const VectorError& vector, std::int64_t h, std::int64_t row,
                                    const NormStatistics& shared) const;
   VectorError unnormalised(const VectorError& vector, std::int64_t row) const;
-  const NormStatistics& statistics(std::int64_t b, std::int64_t h, std::int64_t t);
+  // Of the row that `vector` is, on its way into the norm; of all heads of the token for a full-width norm.
+  const NormStatistics& statistics(const VectorError& vector, std::int64_t b, std::int64_t h, std::int64_t t);
+  NormStatistics full_width_statistics(std::int64_t b, std::int64_t t);
   std::int64_t row_index(std::int64_t b, std::int64_t h, std::int64_t t) const;
   bool rotates_first() const { return order_ == QKCTS_ROPE_THEN_NORM; }
   // What the norm acts on: exact numbers, known to `source_accuracy`, and those of a row after the clamp before it.

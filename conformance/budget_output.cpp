@@ -3,69 +3,42 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <optional>
 
 #include "conformance/budget_extremal.hpp"
+#include "conformance/budget_sums.hpp"
 
 namespace qkcts {
 namespace {
 
 using enum BudgetTerm;
 
-// Sums over the visible keys, one per output element.
-struct ValueSums {
-  explicit ValueSums(std::size_t length)
-      : moved(length),
-        spread(length),
-        weighted(length),
-        read(length),
-        total(length),
-        worst_read(length),
-        lowest(length, std::numeric_limits<double>::infinity()),
-        highest(length, -std::numeric_limits<double>::infinity()) {}
-  std::vector<double> moved;       // sum p (e^t - 1) |v - o|
-  std::vector<double> spread;      // sum p e^t |v - o|
-  std::vector<double> weighted;    // sum p e^t (|v| + Dv)
-  std::vector<double> read;        // sum p e^t Dv
-  std::vector<double> total;       // sum |v| + Dv
-  std::vector<double> worst_read;  // max Dv
-  std::vector<double> lowest, highest;
+// Sums over the visible keys, one per output element, that depend on their weights: those of ValueSums, and
+// sum p e^t Dv.
+struct WeightedSums {
+  std::vector<double> moved, spread, weighted, read;
 };
 
-ValueSums value_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact) {
-  ValueSums sums(values.length);
-  const std::size_t length = values.length;
-  // No two of them overlap; told so, the compiler turns the loop over d into vector instructions.
-  double* __restrict moved_sum = sums.moved.data();
-  double* __restrict spread_sum = sums.spread.data();
-  double* __restrict weighted_sum = sums.weighted.data();
-  double* __restrict total_sum = sums.total.data();
-  double* __restrict lowest = sums.lowest.data();
-  double* __restrict highest = sums.highest.data();
-  for (std::size_t j = 0; j < values.v.size(); ++j) {
-    const double* v = values.v[j];
-    const double moved = w.moved[j];
-    const double grown = w.grown[j];
-    for (std::size_t d = 0; d < length; ++d) {
-      const double distance = std::fabs(v[d] - exact[d]);
-      const double size = std::fabs(v[d]);
-      moved_sum[d] += moved * distance;
-      spread_sum[d] += grown * distance;
-      weighted_sum[d] += grown * size;
-      total_sum[d] += size;
-      lowest[d] = v[d] < lowest[d] ? v[d] : lowest[d];
-      highest[d] = v[d] > highest[d] ? v[d] : highest[d];
-    }
-    if (values.error != nullptr) {
-      const double* error = values.error + (v - values.base);
-      for (std::size_t d = 0; d < values.length; ++d) {
-        sums.read[d] += grown * error[d];
-        sums.total[d] += error[d];
-        sums.worst_read[d] = std::max(sums.worst_read[d], error[d]);
-      }
+WeightedSums weighted_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact) {
+  const std::vector<double> zeros(values.length);
+  WeightedSums sums{zeros, zeros, zeros, zeros};
+  add_value_terms({values.v.data(), w.moved.data(), w.grown.data(), values.v.size(), values.length, exact.data()},
+                  {sums.moved.data(), sums.spread.data(), sums.weighted.data()});
+  for (std::size_t j = 0; values.error != nullptr && j < values.v.size(); ++j) {
+    const double* error = values.error_of(values.v[j]);
+    for (std::size_t d = 0; d < values.length; ++d) {
+      sums.read[d] += w.grown[j] * error[d];
     }
   }
   return sums;
+}
+
+ValueExtent extent_of(const ValueRows& values) {
+  ValueExtent extent(values.length);
+  for (const double* row : values.v) {
+    extent.add(row, values.error_of(row));
+  }
+  return extent;
 }
 
 }  // namespace
@@ -74,7 +47,12 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
                           const BudgetArithmetic& arithmetic) {
   OutputError result{std::vector<double>(values.length), std::vector<double>(values.length),
                      std::vector<bool>(values.length)};
-  const ValueSums sums = value_sums(w, values, exact);
+  const WeightedSums sums = weighted_sums(w, values, exact);
+  std::optional<ValueExtent> own_extent;
+  if (values.extent == nullptr) {
+    own_extent = extent_of(values);
+  }
+  const ValueExtent& extent = values.extent != nullptr ? *values.extent : *own_extent;
   const double n = w.n;
   double moved_weight = 0;
   double grown_weight = 0;
@@ -101,7 +79,7 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
   }
   for (std::size_t d = 0; values.inexact > 0 && d < values.length; ++d) {
     // A distance |v - o| is as little known as the larger of both.
-    blurs[d] += values.inexact * std::max(std::fabs(sums.lowest[d]), std::fabs(sums.highest[d]));
+    blurs[d] += values.inexact * std::max(std::fabs(extent.lowest(d)), std::fabs(extent.highest(d)));
   }
   const double weight_room = std::max(1.01, arithmetic.range_room(w.rescales + 8));
   const double sum_room = 1 + growth_upper(4 * (n + slots) + 64, arithmetic.range_roundoff());
@@ -112,14 +90,14 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
 
   for (std::size_t d = 0; d < values.length; ++d) {
     const double o = std::fabs(exact[d]);
-    const double total = sum_upper(sums.total[d], n);
+    const double total = sum_upper(extent.total(d), n);
     if (!(total * w.reach * weight_room * sum_room < arithmetic.largest())) {
       result.domain[d] = true;
       continue;
     }
     const double blur = blurs[d];
-    const bool equal = sums.lowest[d] == sums.highest[d];
-    const double radius = std::max(sums.highest[d] - exact[d], exact[d] - sums.lowest[d]) + blur;
+    const bool equal = extent.lowest(d) == extent.highest(d);
+    const double radius = std::max(extent.highest(d) - exact[d], exact[d] - extent.lowest(d)) + blur;
     result.hull[d] = equal ? 0 : radius;
     // First: weights e^(+-t) off. Their mean stays in the hull of the values.
     const double by_weights = (sums.moved[d] + moved_weight * blur) / w.shrunk_sum;
@@ -134,10 +112,10 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
     fresh += (o + blur + fresh) * w.afresh;
     // Magnitudes that the roundings of the sum refer to, in units of the row sum.
     const bool made = values.inexact > 0;
-    const double largest = std::max(std::fabs(sums.lowest[d]), std::fabs(sums.highest[d]));
+    const double largest = std::max(std::fabs(extent.lowest(d)), std::fabs(extent.highest(d)));
     const double weighted =
-        w.unbounded ? largest + (made ? sums.worst_read[d] : 0) : (sums.weighted[d] + sums.read[d]) / w.shrunk_sum;
-    const double read = w.unbounded ? (made ? sums.worst_read[d] : weighted) : sums.read[d] / w.shrunk_sum;
+        w.unbounded ? largest + (made ? extent.worst_read(d) : 0) : (sums.weighted[d] + sums.read[d]) / w.shrunk_sum;
+    const double read = w.unbounded ? (made ? extent.worst_read(d) : weighted) : sums.read[d] / w.shrunk_sum;
     // Stored weights: against |v| if the row sum is that of the unstored ones, else against |v - o|.
     const double stored = std::max(u_p * weighted, u_p * stored_inverse * ((w.unbounded ? radius : spread) + first));
     const double second = std::max(first + stored, fresh + u_p * weighted) + read * stored_inverse;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "conformance/budget_extent.hpp"
 #include "conformance/budget_softmax.hpp"
 
 namespace qkcts {
@@ -18,6 +19,9 @@ struct ValueRows {
   double inexact = 0;  // relative accuracy of values that a norm has made; 0: they are inputs, and read as 0 at worst
   std::size_t length = 0;        // Dv
   std::span<const double> blur;  // how far the exact outputs may be from those given; empty: 2^-49 of them
+  const ValueExtent* extent = nullptr;  // of all keys, if it is known already
+
+  const double* error_of(const double* row) const { return error == nullptr ? nullptr : error + (row - base); }
 };
 
 struct OutputError {

@@ -88,13 +88,14 @@ ProjectionBudget::Token ProjectionBudget::normed_token(const std::vector<double>
   const double later = joined(growth_, arithmetic_.inverse_root(projection_underflow),
                               arithmetic_.quotient(projection_underflow), growth_upper(4, u));
   const double lost = (kept ? 2 : 1 + shared.common) * (1 + later);
+  const NormElements elements(side_.norm, shared, {}, arithmetic_);
   for (std::size_t e = 0; e < x.size() && !token.domain; ++e) {
     const ElementParameters p = tensors_.at(width_, 0, static_cast<std::int64_t>(e));
     const NormElement element = norm_element(shared, x[e], p, static_cast<double>(x.size()));
     const double unscaled = std::fabs(element.unscaled) + element.blur;
-    const double own = norm_element_error(side_.norm, shared, x[e], error[e], p, unscaled, arithmetic_);
+    const double own = elements.error(x[e], error[e], p, unscaled);
     add_entry(token, std::fabs(element.value) + element.blur, own);
-    token.domain = norm_element_overflows(shared, x[e], error[e], p, arithmetic_);
+    token.domain = elements.overflows(x[e], error[e], p);
     if (folds) {
       // The gain may be multiplied into the weights, 1/d after the sum: the factors c, 1/d, g and W in any order.
       const NormFactors f = norm_factors(shared, x[e], error[e], p);
@@ -118,6 +119,7 @@ ProjectionBudget::Token ProjectionBudget::rounded_token(const std::vector<double
   const RoundedNorm by_points(side_.norm, shared, inner_points_, arithmetic_);
   const double common = norm_keeps_factor(side_.norm, shared) ? shared.common : 0;
   token.domain = shared.domain || by_points.domain();
+  const NormElements elements(side_.norm, shared, {}, arithmetic_);
   for (std::size_t e = 0; e < x.size() && !token.domain; ++e) {
     const ElementParameters p = tensors_.at(width_, 0, static_cast<std::int64_t>(e));
     RoundedNorm::Element y;
@@ -126,9 +128,9 @@ ProjectionBudget::Token ProjectionBudget::rounded_token(const std::vector<double
     } else {
       const NormElement plain = norm_element(shared, x[e], p, static_cast<double>(x.size()));
       const double size = std::fabs(plain.unscaled) + plain.blur;
-      const double own = norm_element_error(side_.norm, shared, x[e], error[e], p, size, arithmetic_);
+      const double own = elements.error(x[e], error[e], p, size);
       y = {plain.value, plain.blur, sum_upper(common * size + (1 + common) * own, 16),
-           norm_element_overflows(shared, x[e], error[e], p, arithmetic_)};
+           elements.overflows(x[e], error[e], p)};
     }
     const double moved = norm_point_.moved(y.value, y.blur, y.error);
     token.domain = y.domain || !std::isfinite(moved);

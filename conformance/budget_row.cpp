@@ -25,10 +25,15 @@ std::vector<std::size_t> block_indices(const std::vector<std::int64_t>& keys, st
   return indices;
 }
 
-// How many there are.
+// How many there are: of a run of neighbours, those from the first to the last.
 double blocks_of(const std::vector<std::int64_t>& keys, std::int64_t size) {
-  const std::vector<std::size_t> indices = block_indices(keys, size);
-  return indices.empty() ? 0.0 : static_cast<double>(indices.back() + 1);
+  if (size == 1 || keys.empty()) {
+    return static_cast<double>(keys.size());
+  }
+  if (keys.back() - keys.front() + 1 == static_cast<std::int64_t>(keys.size())) {
+    return static_cast<double>(keys.back() / size - keys.front() / size + 1);
+  }
+  return static_cast<double>(block_indices(keys, size).back() + 1);
 }
 
 }  // namespace
@@ -46,9 +51,9 @@ RowBudget::RowBudget(const Case& c, const ExactStages& exact, const BudgetArithm
       lse_unit_(terms_.softmax.lse_base == QKCTS_BASE_TWO ? ln_2 : 1) {}
 
 void RowBudget::put(std::uint32_t row, const RowCoordinates& at, const HeadData& data,
-                    std::vector<std::int64_t> visible, const std::vector<double>& errors) {
-  Keys keys;
-  keys.visible = std::move(visible);
+                    const std::vector<std::int64_t>& visible, const std::vector<double>& errors) {
+  Keys& keys = keys_;
+  keys.visible = visible;
   const bool empty = keys.visible.empty();
   const bool column = terms_.softmax.sink == QKCTS_SINK_COLUMN;
   keys.uniform = empty && !column && terms_.mask.empty_row == QKCTS_EMPTY_UNIFORM;
@@ -72,6 +77,10 @@ void RowBudget::put_empty(std::uint32_t row, const HeadData& data) {
 
 void RowBudget::set_keys(std::uint32_t row, const std::vector<double>& errors, Keys& keys) const {
   const auto k_len = static_cast<std::size_t>(case_.shape.k_len);
+  for (std::vector<double>* list :
+       {&keys.scores, &keys.errors, &keys.probabilities, &keys.rounded, &keys.rounded_errors, &keys.product_errors}) {
+    list->clear();
+  }
   for (std::int64_t key = 0; keys.uniform && key < case_.shape.k_len; ++key) {
     keys.visible.push_back(key);
   }
@@ -163,7 +172,7 @@ void RowBudget::softmax_stages(std::uint32_t row, const RowCoordinates& at, cons
   } else if (terms_.softmax.sink == QKCTS_SINK_POST_SCALE && !keys.uniform) {
     put_scaled_output(row, at, data, keys, slots, weights, lse, lse_moved);
   } else {
-    put_output(row, data, keys, slots, weights);
+    put_output(row, at, data, keys, slots, weights);
   }
 }
 
@@ -182,21 +191,20 @@ void RowBudget::round_probabilities(std::uint32_t row, Keys& keys, const std::ve
 
 void RowBudget::put_probabilities(const Keys& keys, const std::vector<double>& errors) {
   const std::vector<double>& p = probs_.exists() ? keys.rounded : keys.probabilities;
-  std::size_t next = 0;
-  for (std::int64_t key = 0; key < case_.shape.k_len; ++key) {
-    if (next < keys.visible.size() && keys.visible[next] == key) {
-      const double size = p[next] == 0 ? 0 : std::max(p[next], 1 - p[next]);
-      writer_.put(QKCTS_STAGE_PROBS, p[next], errors[next], size);
-      ++next;
-    } else {
-      writer_.put_exact(QKCTS_STAGE_PROBS);
-    }
+  std::int64_t done = 0;
+  for (std::size_t j = 0; j < keys.visible.size(); ++j) {
+    const double size = p[j] == 0 ? 0 : std::max(p[j], 1 - p[j]);
+    writer_.put_exact(QKCTS_STAGE_PROBS, keys.visible[j] - done);
+    writer_.put(QKCTS_STAGE_PROBS, p[j], errors[j], size);
+    done = keys.visible[j] + 1;
   }
+  writer_.put_exact(QKCTS_STAGE_PROBS, case_.shape.k_len - done);
 }
 
 // Values of the keys of the row, a sink's last.
-ValueRows RowBudget::values_of(const HeadData& data, const Keys& keys) const {
+ValueRows RowBudget::values_of(const RowCoordinates& at, const HeadData& data, const Keys& keys) {
   ValueRows values;
+  values.v.reserve(keys.scores.size());
   values.length = static_cast<std::size_t>(case_.shape.v_head_dim);
   values.base = data.v.data();
   values.inexact = data.v_computed ? 0x1p-50 : 0;
@@ -207,7 +215,34 @@ ValueRows RowBudget::values_of(const HeadData& data, const Keys& keys) const {
   if (keys.scores.size() > keys.visible.size()) {
     values.v.push_back(data.v.data() + data.v.size() - values.length);
   }
+  values.extent = probs_.exists() ? nullptr : extent_of(at, keys, values);
   return values;
+}
+
+// Rows of one query head come one after another: where each sees neighbouring keys from the same one on, what was
+// summed over the keys of the last one goes on.
+const ValueExtent* RowBudget::extent_of(const RowCoordinates& at, const Keys& keys, const ValueRows& values) {
+  const std::size_t count = keys.visible.size();
+  if (count == 0 || keys.visible.back() - keys.visible.front() + 1 != static_cast<std::int64_t>(count)) {
+    return nullptr;
+  }
+  const std::int64_t first = keys.visible.front();
+  const bool goes_on =
+      seen_ && seen_->b == at.b && seen_->h == at.h && seen_->first == first && seen_->extent.keys() <= count;
+  if (!goes_on) {
+    seen_ = SeenValues{at.b, at.h, first, ValueExtent(values.length)};
+  }
+  ValueExtent& extent = seen_->extent;
+  while (extent.keys() < count) {
+    const double* v = values.v[extent.keys()];
+    extent.add(v, values.error_of(v));
+  }
+  if (values.v.size() == count) {
+    return &extent;
+  }
+  with_sink_ = extent;
+  with_sink_->add(values.v.back(), values.error_of(values.v.back()));
+  return &*with_sink_;
 }
 
 std::span<const double> RowBudget::exact_output(std::uint32_t row) const {
@@ -235,11 +270,11 @@ void RowBudget::put_output_domain(std::uint32_t row) {
   }
 }
 
-void RowBudget::put_output(std::uint32_t row, const HeadData& data, const Keys& keys, double slots,
-                           const RowWeights& weights) {
+void RowBudget::put_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys,
+                           double slots, const RowWeights& weights) {
   const std::span<const double> before = exact_output(row);
   const std::span<const double> z = exact_.row(QKCTS_STAGE_OUTPUT, row, before.size());
-  const OutputError output = product_errors(keys, values_of(data, keys), before, slots, weights);
+  const OutputError output = product_errors(keys, values_of(at, data, keys), before, slots, weights);
   for (std::size_t d = 0; d < z.size(); ++d) {
     put_output_element(before[d], z[d], output.domain[d] ? infinity : output.error[d], output.hull[d]);
   }
@@ -250,7 +285,7 @@ void RowBudget::put_scaled_output(std::uint32_t row, const RowCoordinates& at, c
                                   double slots, const RowWeights& weights, double lse, double lse_moved) {
   const std::span<const double> before = exact_output(row);
   const std::span<const double> z = exact_.row(QKCTS_STAGE_OUTPUT, row, before.size());
-  ValueRows values = values_of(data, keys);
+  ValueRows values = values_of(at, data, keys);
   std::vector<double> mean(z.size()), blur(z.size());
   const std::vector<double>& p = probs_.exists() ? keys.rounded : keys.probabilities;
   for (std::size_t j = 0; j < p.size(); ++j) {

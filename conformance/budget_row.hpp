@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,7 +24,7 @@ class RowBudget {
   RowBudget(const Case& c, const ExactStages& exact, const BudgetArithmetic& arithmetic, BudgetWriter& writer);
 
   // `errors` of what the softmax sees, one per key; of them the visible ones count.
-  void put(std::uint32_t row, const RowCoordinates& at, const HeadData& data, std::vector<std::int64_t> visible,
+  void put(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const std::vector<std::int64_t>& visible,
            const std::vector<double>& errors);
 
  private:
@@ -46,11 +47,13 @@ class RowBudget {
   OutputError product_errors(const Keys& keys, const ValueRows& values, std::span<const double> exact, double slots,
                              const RowWeights& weights) const;
   void put_output_element(double before, double z, double error, double hull);
-  ValueRows values_of(const HeadData& data, const Keys& keys) const;
+  ValueRows values_of(const RowCoordinates& at, const HeadData& data, const Keys& keys);
+  const ValueExtent* extent_of(const RowCoordinates& at, const Keys& keys, const ValueRows& values);
   // Before the point of the output, if it has one.
   std::span<const double> exact_output(std::uint32_t row) const;
   void put_output_domain(std::uint32_t row);
-  void put_output(std::uint32_t row, const HeadData& data, const Keys& keys, double slots, const RowWeights& weights);
+  void put_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys, double slots,
+                  const RowWeights& weights);
   void put_scaled_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys,
                          double slots, const RowWeights& weights, double lse, double lse_moved);
 
@@ -61,6 +64,14 @@ class RowBudget {
   BudgetWriter& writer_;
   RoundingPoint probs_, weights_, output_;  // of the stage probs; of the same numbers in the output; of the output
   double unit_, lse_unit_;                  // logarithms of the bases of weights and of the log-sum-exp
+  // Keys of the row, kept for its memory; values of the last row that saw neighbouring keys, and those with a sink.
+  Keys keys_;
+  struct SeenValues {
+    std::int64_t b, h, first;
+    ValueExtent extent;
+  };
+  std::optional<SeenValues> seen_;
+  std::optional<ValueExtent> with_sink_;
 };
 
 }  // namespace qkcts

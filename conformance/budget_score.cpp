@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/budget_sums.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -66,29 +68,23 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
   const double base_two = arithmetic.base_two_room();
   const double read_lambda = arithmetic.operand_lambda();
   const double read_factor = std::max({1.0, scale.tau, scale.partial});
+  std::vector<double> q_size(q.magnitude.size());
   double q_sum = 0;
   double q_max = 0;
   for (std::size_t d = 0; d < q.magnitude.size(); ++d) {
-    q_sum += q.magnitude[d] + q.error[d];
-    q_max = std::max(q_max, q.magnitude[d] + q.error[d]);
+    q_size[d] = q.magnitude[d] + q.error[d];
+    q_sum += q_size[d];
+    q_max = std::max(q_max, q_size[d]);
   }
 
   for (std::int64_t start = first; start < last; start += block) {
     const std::int64_t count = std::min(block, last - start);
-    std::array<double, block> size{};   // A = sum (|q| + Dq)(|k| + Dk)
-    std::array<double, block> moved{};  // B = sum (|q| + Dq) Dk + Dq |k|
-    for (std::int64_t d = 0; d < head_dim; ++d) {
-      const double q_error = q.error[static_cast<std::size_t>(d)];
-      const double q_size = q.magnitude[static_cast<std::size_t>(d)] + q_error;
-      const double* k_size = keys.size(d) + start;
-      const double* k_error = keys.error(d) + start;
-      const double* k_magnitude = keys.magnitude(d) + start;
-      for (std::int64_t i = 0; i < count; ++i) {
-        const auto j = static_cast<std::size_t>(i);
-        size[j] += q_size * k_size[i];
-        moved[j] += q_size * k_error[i] + q_error * k_magnitude[i];
-      }
-    }
+    std::array<double, block> size{};   // A of every key
+    std::array<double, block> moved{};  // B
+    add_product_terms(
+        {q_size.data(), q.error.data(), q_size.size(), static_cast<std::size_t>(count), keys.size(0) + start,
+         keys.error(0) + start, keys.magnitude(0) + start, static_cast<std::size_t>(keys.k_len())},
+        {size.data(), moved.data()});
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t key = start + i;
       const double common = joined(q.common, keys.common(key));

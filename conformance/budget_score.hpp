@@ -19,6 +19,7 @@ class KeyPanel {
   void set(std::int64_t key, const VectorError& vector);
 
   std::int64_t head_dim() const { return head_dim_; }
+  std::int64_t k_len() const { return k_len_; }
   bool domain(std::int64_t key) const { return domain_[static_cast<std::size_t>(key)] != 0; }
   double common(std::int64_t key) const { return common_[static_cast<std::size_t>(key)]; }
   double size_sum(std::int64_t key) const { return size_sum_[static_cast<std::size_t>(key)]; }

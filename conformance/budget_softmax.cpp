@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
+
+#include "conformance/budget_sums.hpp"
 
 namespace qkcts {
 namespace {
 
 using enum BudgetTerm;
 
-constexpr double largest_exponent = 300;  // beyond it weights are called unbounded; e^300 is far from overflow here
+constexpr std::size_t most_compared = 512;  // blocks that are compared with each other; more are sorted
+constexpr double largest_exponent = 300;    // beyond it weights are called unbounded; e^300 is far from overflow here
 
 // How far the exponent of each weight may be off (docs/budgets.md, P1, P2, P7).
 class ExponentError {
@@ -73,32 +75,32 @@ double shift_exponent(double maximum, double shift, double rescales, const Budge
 // How often a sum may be rescaled after a key has come in, where that happens only when the running maximum rises or
 // parts are merged (docs/budgets.md, O7): every rise brings in another block, with a computed score above that of the
 // key; and the shift of another part is larger only if its maximum is, but for the slack of both.
-class RisesAbove {
- public:
-  RisesAbove(const SoftmaxKeys& row, double slack) : row_(row), slack_(slack) {
-    for (std::size_t j = 0; j < row.scores.size(); ++j) {
-      tops_.resize(std::max(tops_.size(), block(j) + 1), -std::numeric_limits<double>::infinity());
-      tops_[block(j)] = std::max(tops_[block(j)], row.scores[j] + reach(j));
+std::vector<double> rises_above(const SoftmaxKeys& row, double slack) {
+  const std::size_t n = row.scores.size();
+  const auto block = [&](std::size_t j) { return row.block_of.empty() ? j : row.block_of[j]; };
+  const std::size_t blocks = row.block_of.empty() ? n : *std::max_element(row.block_of.begin(), row.block_of.end()) + 1;
+  std::vector<double> tops(blocks, -std::numeric_limits<double>::infinity());  // highest score of every block
+  std::vector<double> lowest(n), rises(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    // How far a computed score may be from the one that is given.
+    const double reach = row.errors[j] + std::fabs(row.scores[j]) * 0x1p-48;
+    tops[block(j)] = std::max(tops[block(j)], row.scores[j] + reach);
+    lowest[j] = row.scores[j] - reach - 2 * slack;
+  }
+  if (blocks <= most_compared) {
+    count_above(tops.data(), blocks, lowest.data(), n, rises.data());
+  } else {
+    std::vector<double> sorted = tops;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t j = 0; j < n; ++j) {
+      rises[j] = static_cast<double>(sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), lowest[j]));
     }
-    sorted_ = tops_;
-    std::sort(sorted_.begin(), sorted_.end());
   }
-
-  double operator()(std::size_t j) const {
-    const double lowest = row_.scores[j] - reach(j) - 2 * slack_;
-    const auto above = sorted_.end() - std::upper_bound(sorted_.begin(), sorted_.end(), lowest);
-    return static_cast<double>(above - (tops_[block(j)] > lowest ? 1 : 0));
+  for (std::size_t j = 0; j < n; ++j) {
+    rises[j] -= tops[block(j)] > lowest[j] ? 1 : 0;
   }
-
- private:
-  std::size_t block(std::size_t j) const { return row_.block_of.empty() ? j : row_.block_of[j]; }
-  // How far a computed score may be from the one that is given.
-  double reach(std::size_t j) const { return row_.errors[j] + std::fabs(row_.scores[j]) * 0x1p-48; }
-
-  const SoftmaxKeys& row_;
-  double slack_;
-  std::vector<double> tops_, sorted_;  // highest score of every block
-};
+  return rises;
+}
 
 }  // namespace
 
@@ -137,35 +139,42 @@ RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmeti
   w.moved.resize(n);
   w.own.resize(n);
   w.apart.resize(n);
-  std::optional<RisesAbove> rises;
+  std::vector<double> rises(n);
   if (row.blocks > 1) {
-    rises.emplace(row, arithmetic.shift_slack());
+    rises = rises_above(row, arithmetic.shift_slack());
   }
-  double shrunk = 0;
-  double others = 0;  // grown weights of all but the largest key
-  double afresh = 0;  // sum of grown weights times how far each may be from the one in the row sum
-  double farthest = 0;
-  double fresh_share = 0;
+  // e^t - 1 of what moves a weight in the row sum, of what sets a weight apart that is formed once more, and of what
+  // moves that one: for all keys at once.
+  std::vector<double> exponentials(3 * n);
+  const std::span<double> in_sum(exponentials.data(), n), apart(in_sum.data() + n, n), own(apart.data() + n, n);
   for (std::size_t j = 0; j < n; ++j) {
     const ExponentError::Rounding rounding = exponent_error(row.scores[j], row.errors[j]);
     const double t = row.errors[j] + rounding.in_sum;
     w.own[j] = row.errors[j] + rounding.fresh;
     w.apart[j] = rounding.in_sum + rounding.fresh;
     w.exponent = std::max(w.exponent, t);
-    const double e = expm1_upper(std::min(t, largest_exponent));
+    in_sum[j] = std::min(t, largest_exponent);
+    const double risen = rises[j];
+    apart[j] = std::min(risen > 0 ? 2 * rounding.formed + risen * rounding.rescaled_once : 0, largest_exponent);
+    own[j] = std::min(row.errors[j] + rounding.formed + (risen > 0 ? rounding.rescaled_once : 0), t);
+  }
+  expm1_upper(exponentials);
+  double shrunk = 0;
+  double others = 0;  // grown weights of all but the largest key
+  double afresh = 0;  // sum of grown weights times how far each may be from the one in the row sum
+  double farthest = 0;
+  double fresh_share = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double e = in_sum[j];
     const double p = std::max(row.probabilities[j], 0x1p-1022);
     w.probability[j] = p;
     w.moved[j] = p * e;
     w.grown[j] = p * (1 + e);
     shrunk += row.probabilities[j] / (1 + e);
     others += j == top ? 0 : w.grown[j];
-    const double risen = rises ? (*rises)(j) : 0;
-    const double apart = risen > 0 ? 2 * rounding.formed + risen * rounding.rescaled_once : 0;
-    const double off = expm1_upper(std::min(apart, largest_exponent));
-    farthest = std::max(farthest, off);
-    afresh += w.grown[j] * off;
-    const double own = row.errors[j] + rounding.formed + (risen > 0 ? rounding.rescaled_once : 0);
-    fresh_share = std::max(fresh_share, e > 0 ? expm1_upper(std::min(own, t)) / e : 1);
+    farthest = std::max(farthest, apart[j]);
+    afresh += w.grown[j] * apart[j];
+    fresh_share = std::max(fresh_share, e > 0 ? own[j] / e : 1);
   }
   w.unbounded = !(w.exponent <= largest_exponent);
   w.shrunk_sum = sum_lower(shrunk, w.n);
@@ -238,25 +247,32 @@ std::vector<double> probability_errors(const RowWeights& w, const BudgetArithmet
       rest += w.probability[k];
     }
   }
+  const double p_top = w.probability[top];
+  const double e_top = w.moved[top] / p_top;
+  const double fallen_top = p_top * e_top / (1 + e_top);
+  // e^t - 1 of what sets the two weights apart, and of what moves the one above the line.
+  std::vector<double> exponentials(w.apart);
+  if (!w.unbounded) {
+    exponentials.insert(exponentials.end(), w.own.begin(), w.own.end());
+  }
+  expm1_upper(exponentials);
   for (std::size_t j = 0; j < n; ++j) {
     const double p = w.probability[j];
     const double e = w.moved[j] / p;
     const double f = e / (1 + e);
     double others_fallen = fallen, others_grown = grown, others = rest;
     if (j != top) {
-      const double p_top = w.probability[top];
-      const double e_top = w.moved[top] / p_top;
-      others_fallen = std::max(0.0, fallen - p * f) + p_top * e_top / (1 + e_top);
+      others_fallen = std::max(0.0, fallen - p * f) + fallen_top;
       others_grown = std::max(0.0, grown - p * e) + w.moved[top];
       others = 1 - p;
     }
     // A weight may exceed the row sum only by what sets it apart from its own share of that sum.
-    const double split = expm1_upper(w.apart[j]);
+    const double split = exponentials[j];
     double first = std::max(p, others + split);
     if (!w.unbounded) {
       // The two corners: this weight up and all others down, and the reverse. The weight in the row sum and the one
       // above it share the error of the score, not their roundings.
-      const double raised = expm1_upper(w.own[j]);
+      const double raised = exponentials[n + j];
       const double lowered = raised / (1 + raised);
       const double gap = p * split / (1 + split);
       const double kept = std::max(0.0, (1 + raised) / (1 + split) - 1 / (1 + e));

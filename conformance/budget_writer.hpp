@@ -3,7 +3,10 @@
 #pragma once
 
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -22,26 +25,55 @@ class BudgetWriter {
   // Rows that any of these stages is asked for, ascending.
   std::vector<std::uint32_t> rows_of(std::span<const qkcts_stage> stages) const;
 
-  // Appends one element whose exact value is z and whose error before storage is `error` (infinite: domain).
+  // The next element, whose exact value is z and whose error before storage is `error` (infinite: domain).
   // A budget that reaches `mistrusted_from` says nothing of the element; 0: always judged. Behind a rounding point of
   // the stage, z and every conforming number are numbers of the format of that point.
-  void put(qkcts_stage stage, double z, double error, double mistrusted_from);
-  // An exact clause, or a position that is not judged by distance.
-  void put_exact(qkcts_stage stage, std::int64_t count = 1);
+  void put(qkcts_stage stage, double z, double error, double mistrusted_from) {
+    put_element(to_[stage], z, error, mistrusted_from, to_[stage].point);
+  }
+  // Exact clauses, or positions that are not judged by distance.
+  void put_exact(qkcts_stage stage, std::int64_t count = 1) { to_[stage].next += static_cast<std::size_t>(count); }
   // A row of a norm or of a rotation.
   void put_vector(qkcts_stage stage, const double* exact, const VectorError& vector);
 
   std::array<StageBudget, QKCTS_STAGE_COUNT> take() { return std::move(result_); }
 
  private:
+  // Where elements of a stage go: all are exact until something else is put.
+  struct Destination {
+    Format stored = Format::binary32;
+    StorageRounding rounding;
+    std::uint32_t point = 0;  // format whose numbers scores hold and what is made of them; 0: any
+    std::size_t next = 0;
+    float* delta = nullptr;
+    Trust* trust = nullptr;
+  };
   // `held` is the format of the point whose numbers these are, 0: none.
-  void put_element(qkcts_stage stage, double z, double error, double mistrusted_from, std::uint32_t held);
+  void put_element(Destination& to, double z, double error, double mistrusted_from, std::uint32_t held) {
+    double total = std::numeric_limits<double>::infinity();
+    if (std::isfinite(error)) {
+      const double storage = held != 0 && is_kept(to, held) ? 0 : to.rounding.error(std::fabs(z), error);
+      total = error + storage + (held != 0 ? 0 : arithmetic_.resolution(z));
+      total *= 1 + 0x1p-30;
+    }
+    const float delta = binary32_upper(total);
+    Trust trust = Trust::judged;
+    if (!std::isfinite(delta)) {
+      trust = Trust::domain;
+    } else if (mistrusted_from > 0 && static_cast<double>(delta) >= mistrusted_from) {
+      trust = Trust::mistrusted;
+    }
+    to.delta[to.next] = delta;
+    to.trust[to.next] = trust;
+    ++to.next;
+  }
+  // Numbers of a point are stored as they are where the storage format has them, and recorded exactly.
+  static bool is_kept(const Destination& to, std::uint32_t held);
 
   const StageRows& rows_;
   const BudgetArithmetic& arithmetic_;
-  Format format_;
   StageSet stages_;
-  std::array<std::uint32_t, QKCTS_STAGE_COUNT> points_{};  // of scores and of what is made of them
+  std::array<Destination, QKCTS_STAGE_COUNT> to_{};
   std::array<StageBudget, QKCTS_STAGE_COUNT> result_;
 };
 

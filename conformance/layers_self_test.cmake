@@ -18,6 +18,7 @@ set(kept
   "vectors/generate_case.cpp=\"reference/b.hpp\""
   "harness/c_test.cpp=<gtest/gtest.h>"
   "harness/cli/verify.cpp=\"reference/b.hpp\""
+  "harness/diagnose_stage.cpp=\"reference/b.hpp\""
   "adapters/one/kernel.cpp=\"adapters/one/kernel.hpp\""
   "adapters/one/adapter.c=<qkcts/adapter.h>"
   "adapters/mutants/a.cpp=\"adapters/scalar/a.hpp\""

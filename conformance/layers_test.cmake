@@ -12,7 +12,8 @@ set(may_harness conformance vectors harness)
 # What makes evidence: the separations of a case, and the search for inputs that separate, ask the reference too.
 set(exception_vectors "^(generate|case_separation|separation_search)")
 set(further_vectors reference)
-set(exception_harness "^cli/")
+# The program, and what names the mistake of a failing kernel; the judge never.
+set(exception_harness "^(cli/|diagnose)")
 set(further_harness reference)
 
 # A library enters the tree through one door: includes that match LIBRARY_includes stand only in files that match

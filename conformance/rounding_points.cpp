@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether and where a contract rounds (QK-ROUND).
+// Whether, where and how far a contract rounds (QK-ROUND).
 #include <cstddef>
 #include <cstring>
 #include <iterator>
 
 #include "conformance/contract.hpp"
+#include "conformance/rounding_range.hpp"
 
 namespace qkcts {
 
-bool has_rounding_points(const qkcts_rounding& rounding) {
+namespace {
+
+template <class Holds>
+bool any_point(const qkcts_rounding& rounding, const Holds& holds) {
   std::uint32_t points[sizeof rounding / sizeof(std::uint32_t)];
   std::memcpy(points, &rounding, sizeof rounding);
   const auto saturate = offsetof(qkcts_rounding, saturate) / sizeof(std::uint32_t);
   for (std::size_t i = 0; i < std::size(points); ++i)
-    if (i != saturate && points[i] != 0) return true;
+    if (i != saturate && points[i] != 0 && holds(static_cast<Format>(points[i]))) return true;
   return false;
+}
+
+}  // namespace
+
+bool has_rounding_points(const qkcts_rounding& rounding) {
+  return any_point(rounding, [](Format) { return true; });
+}
+
+bool rounding_ends_before(const qkcts_rounding& rounding, Format format) {
+  const double largest = parameters(format).largest;
+  // bfloat16 and binary32 end at the same power of two.
+  return rounding.saturate == 0 &&
+         any_point(rounding, [&](Format point) { return 2 * parameters(point).largest < largest; });
 }
 
 std::uint32_t stage_point(const qkcts_contract& terms, qkcts_stage stage) {

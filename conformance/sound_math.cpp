@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/sound_math.hpp"
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include "conformance/lanes.hpp"
+
+#if QKCTS_WIDE_LANES
+#include <immintrin.h>
+#endif
 
 namespace qkcts {
 namespace {
@@ -37,6 +43,159 @@ double exp_middle(double x) {
   // -1022 <= k <= 1023: 2^k is a normal number, and the product is rounded once, as by ldexp, at less cost.
   const auto power = std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(k) + 1023) << 52);
   return (1 + r * expm1_over(r)) * power;
+}
+
+// The same of several numbers: the divisions of one wait for each other, those of several do not.
+constexpr std::size_t at_once = 8;
+
+using PairLanes = LanesOf<2>::Numbers;
+
+struct Pairs {
+  std::array<PairLanes, at_once / 2> x{};
+
+  void expm1_over(Pairs& sum) const {
+    sum.x.fill(PairLanes{1, 1});
+    for (int k = 14; k >= 2; --k) {
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        sum.x[i] = 1 + x[i] * sum.x[i] / k;
+      }
+    }
+  }
+  void expm1() {
+    Pairs sum;
+    expm1_over(sum);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = x[i] * sum.x[i] * outward;
+    }
+  }
+  void exp();
+};
+
+// k = floor(x / ln 2 + 1/2) and 2^k. (A conversion goes towards 0.)
+struct Whole {
+  double k, power;
+};
+
+Whole whole_part(double x) {
+  const double y = x * inverse_ln2 + 0.5;
+  const auto truncated = static_cast<std::int64_t>(y);
+  const std::int64_t k = truncated - (static_cast<double>(truncated) > y ? 1 : 0);
+  return {static_cast<double>(k), std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52)};
+}
+
+void Pairs::exp() {
+  Pairs r, power, sum;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Whole first = whole_part(x[i][0]), second = whole_part(x[i][1]);
+    const PairLanes k{first.k, second.k};
+    power.x[i] = PairLanes{first.power, second.power};
+    r.x[i] = (x[i] - k * ln2_high) - k * ln2_low;
+  }
+  r.expm1_over(sum);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = (1 + r.x[i] * sum.x[i]) * power.x[i] * outward;
+  }
+}
+
+#if QKCTS_WIDE_LANES
+constexpr std::array<double, 15> inverses = {0.0,     1.0,     1.0 / 2,  1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6, 1.0 / 7,
+                                             1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13, 1.0 / 14};
+
+// x / k for k <= 14 without the divider, rounded as by it, for x = 0 or 2^-600 < |x| < 2^600. y is the number nearest
+// to 1/k. Each step takes the exact remainder x - q k (a fused product) and adds its quotient; after the first, q is
+// off by less than one ulp; then, y being correctly rounded, the second gives the correctly rounded quotient [Markstein
+// 1990, theorem 8.2].
+QKCTS_WIDE inline __m256d quotient(__m256d x, __m256d k, __m256d y) {
+  __m256d q = _mm256_mul_pd(x, y);
+  q = _mm256_fmadd_pd(_mm256_fnmadd_pd(q, k, x), y, q);
+  return _mm256_fmadd_pd(_mm256_fnmadd_pd(q, k, x), y, q);
+}
+
+struct Wide {
+  __m256d a, b;
+
+  QKCTS_WIDE void expm1_over(Wide& sum) const {
+    const __m256d one = _mm256_set1_pd(1);
+    sum = {one, one};
+    for (int k = 14; k >= 2; --k) {
+      const __m256d divisor = _mm256_set1_pd(k), inverse = _mm256_set1_pd(inverses[static_cast<std::size_t>(k)]);
+      const __m256d product_a = _mm256_mul_pd(a, sum.a), product_b = _mm256_mul_pd(b, sum.b);
+      if ((k & (k - 1)) == 0) {
+        sum = {_mm256_add_pd(one, _mm256_mul_pd(product_a, inverse)),
+               _mm256_add_pd(one, _mm256_mul_pd(product_b, inverse))};
+      } else {
+        sum = {_mm256_add_pd(one, quotient(product_a, divisor, inverse)),
+               _mm256_add_pd(one, quotient(product_b, divisor, inverse))};
+      }
+    }
+  }
+};
+
+QKCTS_WIDE void expm1_wide(double* t) {
+  const Wide x{_mm256_loadu_pd(t), _mm256_loadu_pd(t + 4)};
+  Wide sum;
+  x.expm1_over(sum);
+  const __m256d moved = _mm256_set1_pd(outward);
+  _mm256_storeu_pd(t, _mm256_mul_pd(_mm256_mul_pd(x.a, sum.a), moved));
+  _mm256_storeu_pd(t + 4, _mm256_mul_pd(_mm256_mul_pd(x.b, sum.b), moved));
+}
+
+// 2^k for whole -1022 <= k <= 1023.
+QKCTS_WIDE inline __m256d power_of_two(__m256d k) {
+  const __m256i whole = _mm256_cvtepi32_epi64(_mm256_cvttpd_epi32(k));
+  return _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_add_epi64(whole, _mm256_set1_epi64x(1023)), 52));
+}
+
+QKCTS_WIDE inline __m256d whole_part(__m256d x) {
+  return _mm256_floor_pd(_mm256_add_pd(_mm256_mul_pd(x, _mm256_set1_pd(inverse_ln2)), _mm256_set1_pd(0.5)));
+}
+
+QKCTS_WIDE inline __m256d rest_of(__m256d x, __m256d k) {
+  return _mm256_sub_pd(_mm256_sub_pd(x, _mm256_mul_pd(k, _mm256_set1_pd(ln2_high))),
+                       _mm256_mul_pd(k, _mm256_set1_pd(ln2_low)));
+}
+
+QKCTS_WIDE inline __m256d moved_out(__m256d r, __m256d sum, __m256d k) {
+  const __m256d exponential = _mm256_add_pd(_mm256_set1_pd(1), _mm256_mul_pd(r, sum));
+  return _mm256_mul_pd(_mm256_mul_pd(exponential, power_of_two(k)), _mm256_set1_pd(outward));
+}
+
+QKCTS_WIDE void exp_wide(double* x) {
+  const __m256d first = _mm256_loadu_pd(x), second = _mm256_loadu_pd(x + 4);
+  const __m256d k_first = whole_part(first), k_second = whole_part(second);
+  const Wide r{rest_of(first, k_first), rest_of(second, k_second)};
+  Wide sum;
+  r.expm1_over(sum);
+  _mm256_storeu_pd(x, moved_out(r.a, sum.a, k_first));
+  _mm256_storeu_pd(x + 4, moved_out(r.b, sum.b, k_second));
+}
+#endif
+
+// `together` where `covers` every number of a group (0 stands for those beyond the end), else `single` one by one.
+template <class Covers, class Together, class Single>
+void of_each(std::span<double> x, const Covers& covers, const Together& together, const Single& single) {
+  for (std::size_t start = 0; start < x.size(); start += at_once) {
+    const std::span<double> group = x.subspan(start, std::min(at_once, x.size() - start));
+    bool all = true;
+    for (const double value : group) {
+      all = all & covers(value);
+    }
+    if (!all) {
+      std::transform(group.begin(), group.end(), group.begin(), single);
+    } else if (group.size() == at_once) {
+      together(group.data());
+    } else {
+      std::array<double, at_once> values{};
+      std::copy(group.begin(), group.end(), values.begin());
+      together(values.data());
+      std::copy_n(values.begin(), group.size(), group.begin());
+    }
+  }
+}
+
+// Nothing on the way to the exponential of such a number, quotients by 14 included, is near the ends of the range.
+bool is_plain(double x) {
+  return (std::fabs(x) > 0x1p-500) | (x == 0);
 }
 
 // 2 atanh(s) for |s| <= 0.1716 (arguments from sqrt(1/2) to sqrt(2)): 13 terms, the rest is below 0.1716^26/27 < 2^-70.
@@ -83,6 +242,40 @@ double expm1_upper(double t) {
   }
   // Above 0.34 the subtraction costs at most a factor of 3.5 in relative error: still below 2^-47.
   return (t < 0.34 ? t * expm1_over(t) : exp_middle(t) - 1) * outward;
+}
+
+void exp_upper(std::span<double> x) {
+  const auto covers = [](double value) { return (value >= -708) & (value <= 709) & is_plain(value); };
+  const auto single = [](double value) { return exp_upper(value); };
+#if QKCTS_WIDE_LANES
+  if (lane_count() >= 4) {
+    return of_each(x, covers, exp_wide, single);
+  }
+#endif
+  const auto together = [](double* values) {
+    Pairs pairs;
+    std::memcpy(&pairs.x, values, sizeof pairs.x);
+    pairs.exp();
+    std::memcpy(values, &pairs.x, sizeof pairs.x);
+  };
+  of_each(x, covers, together, single);
+}
+
+void expm1_upper(std::span<double> t) {
+  const auto covers = [](double value) { return (value < 0.34) & is_plain(value); };
+  const auto single = [](double value) { return expm1_upper(value); };
+#if QKCTS_WIDE_LANES
+  if (lane_count() >= 4) {
+    return of_each(t, covers, expm1_wide, single);
+  }
+#endif
+  const auto together = [](double* values) {
+    Pairs pairs;
+    std::memcpy(&pairs.x, values, sizeof pairs.x);
+    pairs.expm1();
+    std::memcpy(values, &pairs.x, sizeof pairs.x);
+  };
+  of_each(t, covers, together, single);
 }
 
 double log1p_upper(double x) {
@@ -137,19 +330,6 @@ CircleBound circle_upper(double angle, double slack) {
 
 double growth_upper(double n, double u) {
   return expm1_upper(n * u * (1 + 0x1p-52));
-}
-
-float binary32_upper(double x) {
-  if (x > static_cast<double>(std::numeric_limits<float>::max())) {
-    return std::numeric_limits<float>::infinity();
-  }
-  const auto nearest = static_cast<float>(x);
-  const bool below = static_cast<double>(nearest) < x;
-  if (nearest < 0) {
-    return below ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
-  }
-  // The next number has the next pattern. No branch: which way it would go is anybody's guess.
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) + static_cast<std::uint32_t>(below));
 }
 
 }  // namespace qkcts

@@ -6,6 +6,12 @@
 // value before its result is moved outward by 2^-44: `_upper` never lies below, `_lower` never above the exact value.
 #pragma once
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
 namespace qkcts {
 
 // Relative distance by which results are moved outward.
@@ -16,6 +22,10 @@ double exp_upper(double x);
 double exp_lower(double x);
 
 double expm1_upper(double t);  // e^t - 1 for t >= 0, relative; infinity above 709
+// The same of many numbers, in place: the same bits, in a fraction of the time.
+void exp_upper(std::span<double> x);
+void expm1_upper(std::span<double> t);
+
 double log1p_upper(double x);  // ln(1 + x) for x >= 0, relative
 double log_upper(double x);    // ln x for x >= 1 (0 for x < 1), absolute error 2^-46 near 1
 
@@ -50,6 +60,17 @@ constexpr double sum_lower(double sum, double terms) {
 }
 
 // The least binary32 number that is not below x >= 0; infinity above the largest.
-float binary32_upper(double x);
+inline float binary32_upper(double x) {
+  if (x > static_cast<double>(std::numeric_limits<float>::max())) {
+    return std::numeric_limits<float>::infinity();
+  }
+  const auto nearest = static_cast<float>(x);
+  const bool below = static_cast<double>(nearest) < x;
+  if (nearest < 0) {
+    return below ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+  }
+  // The next number has the next pattern. No branch: which way it would go is anybody's guess.
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) + static_cast<std::uint32_t>(below));
+}
 
 }  // namespace qkcts

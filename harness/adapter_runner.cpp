@@ -4,31 +4,73 @@
 #include <fmt/format.h>
 
 #include "harness/adapter_error.hpp"
+#include "harness/private_folder.hpp"
 #include "harness/worker.hpp"
+#include "harness/wrong_contract.hpp"
 
 namespace qkcts {
 namespace {
 
+// What the worker is told, and the folder that a command's files need; it lives as long as its runner.
+class Opening {
+ public:
+  explicit Opening(AdapterSpec adapter) : spec(std::move(adapter)) {}
+
+  OpenOrder order(bool prepare) {
+    OpenOrder order{spec.path, spec.options, prepare, spec.kind, {}, spec.strictness};
+    if (spec.kind != AdapterKind::command) return order;
+    if (!folder_) folder_ = std::make_unique<PrivateFolder>();
+    folder_->clear();  // of what a command that died left there
+    order.folder = folder_->path();
+    return order;
+  }
+
+  const AdapterSpec spec;
+
+ private:
+  std::unique_ptr<PrivateFolder> folder_;
+};
+
+// A command that ended has no executions to look at.
+void take_death(RunOutcome& outcome) {
+  if (outcome.answer.death == Verdict::pass) return;
+  outcome.death = outcome.answer.death;
+  outcome.death_detail = outcome.answer.death_detail;
+}
+
 class WorkerRunner final : public AdapterRunner {
  public:
-  WorkerRunner(AdapterSpec spec, const WorkerLimits& limits) : spec_(std::move(spec)), limits_(limits) {}
+  WorkerRunner(const AdapterSpec& spec, const WorkerLimits& limits) : opening_(spec), limits_(limits) {
+    if (spec.kind == AdapterKind::command) limits_.memory_of = MemoryOf::worker_and_descendants;
+  }
+
+  // A command is told that there is nothing more to do; a library's worker is ended as it is.
+  ~WorkerRunner() override {
+    if (!process_ || opening_.spec.kind != AdapterKind::command) return;
+    MessageWriter goodbye;
+    write_close_order(goodbye);
+    process_->part(goodbye.bytes());
+  }
 
   OpenAnswer open(bool prepare) override {
     process_ = std::make_unique<WorkerProcess>(limits_);
     MessageWriter order;
-    write(order, OpenOrder{spec_.path, spec_.options, prepare});
+    write(order, opening_.order(prepare));
     auto reply = process_->exchange(order.bytes());
     if (const auto* death = std::get_if<WorkerDeath>(&reply)) {
       const std::string printed = process_->take_output();
       process_.reset();
-      throw AdapterError(fmt::format("{}: {} while it was loaded: {}{}{}", spec_.given, verdict_name(death->verdict),
-                                     death->detail, printed.empty() ? "" : "; it printed: ", last_line(printed)));
+      const char* const step = opening_.spec.kind == AdapterKind::command ? "started" : "loaded";
+      throw AdapterError(fmt::format("{}: {} while it was {}: {}{}{}", opening_.spec.given,
+                                     verdict_name(death->verdict), step, death->detail,
+                                     printed.empty() ? "" : "; it printed: ", last_line(printed)));
     }
     MessageReader message(std::get<std::vector<std::byte>>(reply));
     OpenAnswer answer = read_open_answer(message);
     if (!answer.error.empty()) {
+      const std::string printed = opening_.spec.kind == AdapterKind::command ? process_->take_output() : std::string();
       process_.reset();
-      throw AdapterError(answer.error);
+      throw AdapterError(answer.error + (printed.empty() ? "" : "; it printed: " + last_line(printed)));
     }
     return answer;
   }
@@ -47,7 +89,8 @@ class WorkerRunner final : public AdapterRunner {
       } else {
         MessageReader answer(std::get<std::vector<std::byte>>(reply));
         outcome.answer = read_run_answer(answer);
-        if (!outcome.answer.out_of_memory && !fits(outcome.answer, order)) {
+        take_death(outcome);
+        if (outcome.death == Verdict::pass && !outcome.answer.out_of_memory && !fits(outcome.answer, order)) {
           throw MessageError("the worker's answer does not fit the order");
         }
         if (outcome.answer.out_of_memory) {
@@ -74,24 +117,24 @@ class WorkerRunner final : public AdapterRunner {
     return text.substr(start == std::string::npos ? 0 : start + 1, end - (start == std::string::npos ? -1 : start));
   }
 
-  AdapterSpec spec_;
+  Opening opening_;
   WorkerLimits limits_;
   std::unique_ptr<WorkerProcess> process_;
 };
 
 class InProcessRunner final : public AdapterRunner {
  public:
-  explicit InProcessRunner(AdapterSpec spec) : spec_(std::move(spec)) {}
+  explicit InProcessRunner(const AdapterSpec& spec) : opening_(spec) {}
 
   OpenAnswer open(bool prepare) override {
     session_ = std::make_unique<AdapterSession>();
     OpenAnswer answer = [&] {
       try {
-        return session_->open({spec_.path, spec_.options, prepare});
+        return session_->open(opening_.order(prepare));
       } catch (const std::exception& error) {
-        throw AdapterError(fmt::format("{}: threw an exception: {}", spec_.given, error.what()));
+        throw AdapterError(fmt::format("{}: threw an exception: {}", opening_.spec.given, error.what()));
       } catch (...) {
-        throw AdapterError(fmt::format("{}: threw an exception", spec_.given));
+        throw AdapterError(fmt::format("{}: threw an exception", opening_.spec.given));
       }
     }();
     if (!answer.error.empty()) throw AdapterError(answer.error);
@@ -103,6 +146,8 @@ class InProcessRunner final : public AdapterRunner {
     RunOutcome outcome;
     try {
       outcome.answer = session_->run(order);
+      take_death(outcome);
+      if (outcome.death != Verdict::pass) session_.reset();
       if (!outcome.answer.out_of_memory) return outcome;
       outcome.death = Verdict::error_memory;
       outcome.death_detail = "no memory for the buffers of the case";
@@ -117,18 +162,22 @@ class InProcessRunner final : public AdapterRunner {
   }
 
  private:
-  AdapterSpec spec_;
+  Opening opening_;
   std::unique_ptr<AdapterSession> session_;
 };
+
+std::unique_ptr<AdapterRunner> mutated(const AdapterSpec& spec, std::unique_ptr<AdapterRunner> runner) {
+  return spec.wrong_contract.empty() ? std::move(runner) : with_wrong_contract(std::move(runner), spec.wrong_contract);
+}
 
 }  // namespace
 
 std::unique_ptr<AdapterRunner> worker_runner(const AdapterSpec& spec, const WorkerLimits& limits) {
-  return std::make_unique<WorkerRunner>(spec, limits);
+  return mutated(spec, std::make_unique<WorkerRunner>(spec, limits));
 }
 
 std::unique_ptr<AdapterRunner> in_process_runner(const AdapterSpec& spec) {
-  return std::make_unique<InProcessRunner>(spec);
+  return mutated(spec, std::make_unique<InProcessRunner>(spec));
 }
 
 }  // namespace qkcts

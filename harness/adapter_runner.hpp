@@ -11,14 +11,19 @@
 
 namespace qkcts {
 
-// How an adapter is named on the command line: a bundled name or a path, then "?key=value,key=value".
+// How an adapter is named on the command line: a bundled name or a path, then "?key=value,key=value"; or "cmd:" and a
+// command.
 struct AdapterSpec {
   std::string given;    // as typed
-  std::string path;     // of the shared library
-  std::string options;  // what follows the question mark
+  std::string path;     // of the shared library, of the command's program, or of the file of results
+  std::string options;  // what follows the question mark; of a command all that follows "cmd:"
+  AdapterKind kind = AdapterKind::library;
+  Strictness strictness = Strictness::what_matters;  // of a command's messages and of results
+  std::string wrong_contract;  // of `mutants`: the entry of the catalogue whose contract is asked for, or empty
 };
 
-// Throws AdapterError if there is no such bundled adapter or file. Bundled libraries are looked for beside the program:
+// Throws AdapterError if there is no such bundled adapter, file or program. Bundled libraries are looked for beside the
+// program:
 // ../lib (build tree) and ../lib/qkcts (installed).
 AdapterSpec resolve_adapter(const std::string& given);
 

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "harness/adapter_error.hpp"
 #include "harness/adapter_runner.hpp"
+#include "harness/command_words.hpp"
+#include "harness/wrong_contract.hpp"
 
 namespace qkcts {
 namespace {
@@ -41,6 +44,13 @@ std::vector<std::string> bundled_adapters() {
 AdapterSpec resolve_adapter(const std::string& given) {
   AdapterSpec spec;
   spec.given = given;
+  constexpr std::string_view command_mark = "cmd:";
+  if (given.compare(0, command_mark.size(), command_mark) == 0) {
+    spec.kind = AdapterKind::command;
+    spec.options = given.substr(command_mark.size());
+    spec.path = program_path(command_words(spec.options, given).front(), given);
+    return spec;
+  }
   const std::size_t mark = given.find('?');
   const std::string target = given.substr(0, mark);
   if (mark != std::string::npos) spec.options = given.substr(mark + 1);
@@ -50,12 +60,14 @@ AdapterSpec resolve_adapter(const std::string& given) {
       throw AdapterError(fmt::format("{}: this bundled adapter was not built; there are: {}", target,
                                      fmt::join(bundled_adapters(), ", ")));
     }
+    if (target == "mutants") choose_mutant(spec);
     return spec;
   }
   std::error_code error;
   if (!fs::is_regular_file(target, error)) {
-    throw AdapterError(fmt::format("{}: no such file, and no bundled adapter ({}); a library is given by its path",
-                                   target, fmt::join(bundled_names, ", ")));
+    throw AdapterError(fmt::format(
+        "{}: no such file, and no bundled adapter ({}); a library is given by its path, a command as cmd:PROGRAM ...",
+        target, fmt::join(bundled_names, ", ")));
   }
   spec.path = fs::absolute(target).lexically_normal().string();  // so that dlopen does not search for it
   return spec;

@@ -210,7 +210,10 @@ CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description
   for (int round = 0; round < options.repeat; ++round) {
     order.placements.insert(order.placements.end(), {Placement::end_aligned, Placement::start_aligned});
   }
+  order.slug = golden.input.slug;
   RunOutcome outcome = runner.run(order);
+  // Also of stages that cannot be observed: of a case that nobody ran, "unsupported" would be the gravest verdict.
+  if (outcome.death == Verdict::not_run) return unrun_case(golden, Verdict::not_run, utf8_line(outcome.death_detail));
   result.output = utf8_text(outcome.output);
   if (outcome.death != Verdict::pass) {
     end_all(result, asked, {outcome.death, utf8_line(outcome.death_detail)});

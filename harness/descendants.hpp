@@ -12,6 +12,8 @@ namespace qkcts {
 void adopt_orphans();
 
 std::set<pid_t> children_of_this_process();
+// The process, its children, theirs, and so on.
+std::set<pid_t> with_descendants(pid_t pid);
 
 // Kills and reaps every child that is not in `known`, until no new one turns up.
 void end_children_except(const std::set<pid_t>& known);

@@ -125,9 +125,14 @@ std::string shell_quoted(const std::string& argument) {
   return quoted + "'";
 }
 
+std::string judging_command(const RunRecord& record) {
+  const std::string adapter = shell_quoted(record.adapter.given), corpus = shell_quoted(record.corpus_path);
+  if (record.adapter.kind == AdapterKind::results) return fmt::format("qkcts check {} {}", corpus, adapter);
+  return fmt::format("qkcts run {} {}", adapter, corpus);
+}
+
 std::string rerun_command(const RunRecord& record, const CaseResult& result) {
-  std::string command = fmt::format("qkcts run {} {} --case {}", shell_quoted(record.adapter.given),
-                                    shell_quoted(record.corpus_path), result.slug);
+  std::string command = fmt::format("{} --case {}", judging_command(record), result.slug);
   if (!record.profile_asked.empty()) command += " --profile " + record.profile_asked;
   if (!record.stages_asked.empty()) command += " --stages " + record.stages_asked;
   if (record.repeat != 1) command += fmt::format(" --repeat {}", record.repeat);

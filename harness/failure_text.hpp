@@ -15,6 +15,9 @@ std::string failure_text(const RunRecord& record, const CaseResult& result, cons
 // off the later ones are, which often only follow from it.
 std::string failure_text(const RunRecord& record, const CaseResult& result);
 
+// "qkcts run ADAPTER CORPUS", or "qkcts check CORPUS RESULTS".
+std::string judging_command(const RunRecord& record);
+
 // "qkcts run ./libmine.so core.h5 --case SLUG", with what else was asked for.
 std::string rerun_command(const RunRecord& record, const CaseResult& result);
 std::string explain_command(const RunRecord& record, const CaseResult& result, qkcts_stage stage,

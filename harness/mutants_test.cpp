@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // mutants_tests SUITE CORPUS [arguments of GoogleTest]
-// A suite is worth what it kills: on its corpus the controls pass every case, and each wrong kernel of the mutants
-// adapter fails in the stage that its catalogue names, or gets the error that it deserves. `core` has to kill the
-// mutants of the clauses of ABI 1.0, `clauses` those of 1.1, `points` those of 1.2, `special` those of NaN and
-// infinities. The program is its own worker.
+// A suite is worth what it kills: on its corpus the controls pass every case, and each wrong kernel of the catalogue
+// fails in the stage that its entry names, or gets the error that it deserves. `core` has to kill the mutants of the
+// clauses of ABI 1.0, `clauses` those of 1.1, `points` those of 1.2, unless an entry names another suite. The program is
+// its own worker.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,12 +13,15 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <ostream>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "conformance/contract_field.hpp"
 #include "conformance/json.hpp"
+#include "conformance/mutant_catalogue.hpp"
+#include "conformance/neighbour.hpp"
 #include "harness/case_run.hpp"
 #include "harness/worker.hpp"
 #include "vectors/corpus_reader.hpp"
@@ -55,14 +58,6 @@ struct OpenAdapter {
   AdapterDescription description;
 };
 
-struct Mutant {
-  std::string id, clause, stage, verdict;
-};
-
-void PrintTo(const Mutant& mutant, std::ostream* out) {
-  *out << mutant.id;
-}
-
 // Where the contract first speaks of a clause, as an offset; 0 if it is no field.
 std::size_t first_place(std::string_view clause) {
   std::size_t first = SIZE_MAX;
@@ -73,37 +68,54 @@ std::size_t first_place(std::string_view clause) {
   return first == SIZE_MAX ? 0 : first;
 }
 
-// The suite that has to kill a mutant: that of the version in which its clause came.
-std::string_view suite_of(std::string_view id, std::string_view clause) {
-  if (id.starts_with("special_")) return "special";
+// The suite that has to kill a mutant: the one that it names, else that of the version in which its clause came.
+std::string_view suite_of(const CatalogueMutant& mutant) {
+  if (!mutant.suite.empty()) return mutant.suite;
   // What 1.2 added to structs and enumerations of 1.1.
-  if (clause == "QK-ROPE-12" || id.find("log_ratio") != std::string_view::npos) return "points";
-  const std::size_t place = first_place(clause);
+  if (mutant.clause == "QK-ROPE-12" || mutant.id.find("log_ratio") != std::string::npos) return "points";
+  const std::size_t place = first_place(mutant.clause);
   if (place >= offsetof(qkcts_contract, v_norm)) return "points";
   return place >= offsetof(qkcts_contract, q_range) ? "clauses" : "core";
 }
 
-// Those that the suite has to kill.
-const std::vector<Mutant>& mutants() {
-  static const std::vector<Mutant> all = [] {
-    const Json description =
-        parse_json(in_process_runner(resolve_adapter("mutants"))->open(true).description, "mutants");
-    std::vector<Mutant> read;
-    for (const auto& [id, entry] : description.at("arithmetic").at("mutants").items()) {
-      const Mutant mutant{id, entry.at("clause"), entry.at("stage"), entry.at("verdict")};
-      if (suite_of(mutant.id, mutant.clause) == suite) read.push_back(mutant);
-    }
-    return read;
-  }();
-  return all;
+bool runs(const CatalogueMutant& mutant) {
+  return !mutant.fields.empty() || !mutant.fault.empty();
 }
 
-// Did this case kill the mutant in the way that its catalogue says?
-bool killed(const Mutant& mutant, const CaseResult& result) {
-  if (mutant.verdict != "fail") return verdict_name(result.verdict) == mutant.verdict;
-  for (const StageResult& stage : result.stages)
-    if (stage_name(stage.stage) == mutant.stage) return stage.verdict == Verdict::fail;
-  return false;
+// Those that the suite has to kill.
+std::vector<const CatalogueMutant*> mutants() {
+  std::vector<const CatalogueMutant*> chosen;
+  for (const CatalogueMutant& mutant : mutant_catalogue())
+    if (runs(mutant) && suite_of(mutant) == suite) chosen.push_back(&mutant);
+  return chosen;
+}
+
+// What the adapter says of a fault.
+const Json& fault_entry(const std::string& fault) {
+  static const Json faults = parse_json(in_process_runner(resolve_adapter("mutants"))->open(true).description, "mutants")
+                                 .at("arithmetic")
+                                 .at("mutants");
+  return faults.at(fault);
+}
+
+// A fault may deserve an error: "fail", "error(crash)".
+std::string due_verdict(const CatalogueMutant& mutant) {
+  return mutant.fault.empty() ? "fail" : fault_entry(mutant.fault).at("verdict").get<std::string>();
+}
+
+// Did this case kill the mutant in the way that the catalogue says?
+bool killed(const CatalogueMutant& mutant, const std::string& due, const CaseResult& result) {
+  if (due != "fail") return verdict_name(result.verdict) == due;
+  return std::any_of(result.stages.begin(), result.stages.end(), [&](const StageResult& stage) {
+    return stage.stage == *mutant.stage && stage.verdict == Verdict::fail;
+  });
+}
+
+// A case in which a wrong contract is the contract asked for says nothing.
+bool touched(const CatalogueMutant& mutant, const Case& c) {
+  if (mutant.fields.empty()) return true;
+  const std::optional<qkcts_contract> wrong = contract_of(mutant, c.contract.terms, &c.shape);
+  return wrong && case_under(c, *wrong);
 }
 
 class Control : public testing::TestWithParam<const char*> {};
@@ -133,25 +145,49 @@ INSTANTIATE_TEST_SUITE_P(Plain, Control, testing::Values("scalar", "mutants?muta
   return name.find('?') == std::string::npos ? name : "no_mutant";
 });
 
-class Wrong : public testing::TestWithParam<Mutant> {};
+class Wrong : public testing::TestWithParam<const CatalogueMutant*> {};
 
 TEST_P(Wrong, FailsWhereItIsWrong) {
-  const Mutant& mutant = GetParam();
+  const CatalogueMutant& mutant = *GetParam();
+  const std::string due = due_verdict(mutant);
   // Only one of them never returns; the others may be slow on a busy machine.
-  const bool hangs = mutant.verdict == "error(timeout)";
-  OpenAdapter adapter("mutants?mutant=" + mutant.id, hangs ? std::chrono::seconds(1) : std::chrono::seconds(60));
+  OpenAdapter adapter("mutants?mutant=" + mutant.id,
+                      due == "error(timeout)" ? std::chrono::seconds(1) : std::chrono::seconds(60));
   ASSERT_EQ(adapter.answer.error, "");
+  std::size_t tried = 0;
   std::string seen;
   for (const GoldenCase& golden : corpus()) {
+    if (!touched(mutant, golden.input)) continue;
+    ++tried;
     const CaseResult result = run_case(*adapter.runner, adapter.description, golden, {});
-    if (killed(mutant, result)) return;
+    if (killed(mutant, due, result)) return;
     if (violates(result.verdict)) seen = result.slug + ": " + std::string(verdict_name(result.verdict));
   }
-  FAIL() << mutant.id << " (" << mutant.clause << ") survives in " << mutant.stage << "; elsewhere: " << seen;
+  FAIL() << mutant.id << " (" << mutant.clause << ") survives in " << stage_name(*mutant.stage) << "; cases tried: " << tried
+         << "; elsewhere: " << seen;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernel, Wrong, testing::ValuesIn(mutants()),
-                         [](const auto& parameter) { return parameter.param.id; });
+INSTANTIATE_TEST_SUITE_P(Kernel, Wrong, testing::ValuesIn(mutants()), [](const auto& parameter) {
+  std::string name = parameter.param->id;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+// One home per fact: what the adapter and the catalogue both say of a fault is the same, and each fault has an entry.
+TEST(Catalogue, AgreesWithTheFaultsOfTheAdapter) {
+  std::set<std::string> entries;
+  for (const CatalogueMutant& mutant : mutant_catalogue()) {
+    if (mutant.fault.empty()) continue;
+    EXPECT_TRUE(entries.insert(mutant.fault).second) << mutant.fault << " is the fault of two entries";
+    const Json& fault = fault_entry(mutant.fault);
+    EXPECT_EQ(mutant.clause, fault.at("clause").get<std::string>()) << mutant.id;
+    EXPECT_EQ(stage_name(*mutant.stage), fault.at("stage").get<std::string>()) << mutant.id;
+  }
+  const Json description =
+      parse_json(in_process_runner(resolve_adapter("mutants"))->open(true).description, "mutants");
+  for (const auto& [id, fault] : description.at("arithmetic").at("mutants").items())
+    EXPECT_EQ(entries.count(id), 1u) << id << " has no entry in conformance/mutants";
+}
 
 }  // namespace
 }  // namespace qkcts
@@ -159,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Kernel, Wrong, testing::ValuesIn(mutants()),
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], qkcts::worker_argument) == 0) return qkcts::worker_main();
   if (argc < 3) {
-    std::fprintf(stderr, "usage: mutants_tests core|clauses|points|special CORPUS [arguments of GoogleTest]\n");
+    std::fprintf(stderr, "usage: mutants_tests SUITE CORPUS [arguments of GoogleTest]\n");
     return 2;
   }
   qkcts::suite = argv[1];

@@ -74,8 +74,7 @@ std::string breach_text(const RelationResult& result, const RelationBreach& brea
 }  // namespace
 
 std::string relation_rerun_command(const RunRecord& record, const RelationResult& result) {
-  std::string command = fmt::format("qkcts run {} {} --case {}", shell_quoted(record.adapter.given),
-                                    shell_quoted(record.corpus_path), result.slug);
+  std::string command = fmt::format("{} --case {}", judging_command(record), result.slug);
   if (record.judging == Judging::relations_alone) command += " --relations-only";
   if (!record.profile_asked.empty()) command += " --profile " + record.profile_asked;
   return command;

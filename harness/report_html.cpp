@@ -153,6 +153,18 @@ std::string failure_list(const RunRecord& record) {
   return fmt::format("<section id=\"failures\"><h2>Failures ({})</h2>\n{}{}</section>\n", all, cut, list);
 }
 
+std::string diagnosis_section(const RunRecord& record) {
+  if (!record.diagnosis) return {};
+  std::string list, warnings;
+  for (const std::string& warning : record.diagnosis->warnings)
+    warnings += fmt::format("<p>Warning: {}</p>\n", html_escaped(warning));
+  for (const CaseDiagnosis& one : record.diagnosis->cases)
+    list += fmt::format("<pre class=\"failure\" tabindex=\"0\">{}</pre>\n", html_escaped(diagnosis_text(one)));
+  return fmt::format(
+      "<section id=\"diagnosis\"><h2>What failing cases compute instead</h2>\n<p>{}</p>\n{}{}</section>\n",
+      html_escaped(diagnosis_extent(*record.diagnosis)), warnings, list);
+}
+
 double case_ratio(const CaseResult& result) {
   double largest = 0;
   for (const StageResult& stage : result.stages) {
@@ -256,7 +268,7 @@ std::string report_html(const RunRecord& record) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n</head>\n"
-      "<body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{}<main>\n{}"
+      "<body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{}<main>\n{}{}"
       "<section><h2>Error over budget</h2>\n{}</section>\n"
       "<section id=\"results\"><h2>Results by contract and stage</h2>\n{}</section>\n{}"
       "<section><h2>Errors in ulp</h2>\n<p>Elements per class; the upper edge of a class is written below it, heights "
@@ -266,7 +278,7 @@ std::string report_html(const RunRecord& record) {
       "<section><h2>Cases</h2>\n<details><summary>All cases: {}</summary>\n{}</details></section>\n"
       "<section><h2>Contracts, clause by clause</h2>\n{}</section>\n"
       "<section><h2>Circumstances</h2>\n{}</section>\n</main>\n</body>\n</html>\n",
-      title, html_style, head(record), failure_list(record), ratio_chart(record), stage_table(record),
+      title, html_style, head(record), failure_list(record), diagnosis_section(record), ratio_chart(record), stage_table(record),
       relation_html(record), ulp_histograms(record), worst_list(record), record.cases.size(), case_table(record),
       contract_details(record), circumstances(record));
 }

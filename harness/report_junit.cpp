@@ -32,6 +32,13 @@ std::string reason(const CaseResult& result) {
   return {};
 }
 
+// What the case matches instead, if that was asked for and found.
+std::string diagnosed(const RunRecord& record, const CaseResult& result) {
+  const CaseDiagnosis* const diagnosis = diagnosis_of(record, result.slug);
+  const std::string line = diagnosis == nullptr ? std::string() : diagnosis_line(*diagnosis);
+  return line.empty() ? reason(result) : reason(result) + "; " + line;
+}
+
 bool over_limits(const CaseResult& result) {
   return std::any_of(result.stages.begin(), result.stages.end(), [](const StageResult& s) {
     return s.judgement && s.judgement->limit && s.judgement->limit->violations > 0;
@@ -55,7 +62,7 @@ void add_case(pugi::xml_node suite, const RunRecord& record, const CaseResult& r
   ++(kind == JunitElement::skipped ? counts.skipped : kind == JunitElement::failure ? counts.failures : counts.errors);
   pugi::xml_node element = test.append_child(name);
   const std::string message = violates(result.verdict) || kind == JunitElement::skipped
-                                  ? fmt::format("{}: {}", verdict_name(result.verdict), reason(result))
+                                  ? fmt::format("{}: {}", verdict_name(result.verdict), diagnosed(record, result))
                                   : std::string("over the user's own limit");
   element.append_attribute("message") = cut(message, record.cases.size()).c_str();
   if (kind == JunitElement::skipped) return;

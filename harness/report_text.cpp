@@ -106,6 +106,11 @@ std::string summary_text(const RunRecord& record) {
             " over your own limits.\n";
   }
   const int code = exit_code(record);
+  const auto missing = summary.cases.find(Verdict::not_run);
+  if (code == 1 && missing != summary.cases.end()) {
+    text += counted(static_cast<std::uint64_t>(missing->second), "case was", "cases were") +
+            " not run: nothing is known of them.\n";
+  }
   switch (code) {
     case 0:
       return text + (record.judging == Judging::relations_alone

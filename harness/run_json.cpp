@@ -172,6 +172,7 @@ Json to_json(const RunRecord& record) {
       {"contracts", std::move(contracts)},
       {"cases", std::move(cases)},
       {"relations", std::move(relations)},
+      {"diagnosis", record.diagnosis ? diagnosis_json(*record.diagnosis) : Json()},
   };
 }
 

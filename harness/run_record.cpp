@@ -24,13 +24,14 @@ int proven_code(const RunRecord& record, const RunSummary& summary) {
   if (record.interrupted_by != 0) return 128 + record.interrupted_by;
   bool conforms = false;
   bool something_ran = false;
+  const bool something_missing = summary.cases.count(Verdict::not_run) != 0;
   for (const auto* verdicts : {&summary.cases, &summary.relations})
     for (const auto& [verdict, count] : *verdicts) {
       if (violates(verdict)) return 1;
       conforms = conforms || row(verdict).effect == Effect::conforms;
       something_ran = something_ran || row(verdict).effect == Effect::judged;
     }
-  if (conforms) return 0;
+  if (conforms) return something_missing ? 1 : 0;
   return something_ran ? 1 : 5;  // judged, and nothing of it a pass: not conforming
 }
 

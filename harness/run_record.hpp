@@ -3,12 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "conformance/json.hpp"
 #include "harness/adapter_description.hpp"
 #include "harness/case_run.hpp"
+#include "harness/diagnosis.hpp"
 #include "harness/relation_result.hpp"
 
 namespace qkcts {
@@ -40,6 +42,7 @@ struct RunRecord {
   std::map<std::string, std::string> contracts;  // name -> canonical JSON, of the contracts that occur
   std::vector<CaseResult> cases;
   std::vector<RelationResult> relations;
+  std::optional<Diagnosis> diagnosis;  // if one was asked for
 };
 
 struct RunSummary {

@@ -42,6 +42,18 @@ TEST(RunRecord, OwnLimitMakesAFailureOfAPass) {
   EXPECT_EQ(exit_code(record), 1);
 }
 
+// Every case of what was asked for ran, or is declared unsupported; a case that did neither is no pass.
+TEST(RunRecord, ACaseThatWasNotRunIsNotConforming) {
+  RunRecord record = passing_record();
+  record.cases.push_back(record.cases[0]);
+  record.cases[1].verdict = Verdict::unsupported;
+  EXPECT_EQ(exit_code(record), 0);
+  record.cases[1].verdict = Verdict::not_run;
+  EXPECT_EQ(exit_code(record), 1);
+  record.cases.erase(record.cases.begin());
+  EXPECT_EQ(exit_code(record), 5);
+}
+
 TEST(RunRecord, InterruptionIsVisibleInTheExitCode) {
   RunRecord record = passing_record();
   record.interrupted_by = 2;

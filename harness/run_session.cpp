@@ -7,20 +7,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 
 #include <fnmatch.h>
 
-#include "conformance/digest.hpp"
 #include "conformance/further_profiles.hpp"
+#include "harness/adapter_digest.hpp"
 #include "harness/adapter_error.hpp"
 #include "harness/failure_text.hpp"
 #include "harness/gtest_registration.hpp"
 #include "harness/interruption.hpp"
+#include "harness/offline_runner.hpp"
 #include "harness/relation_report.hpp"
 #include "harness/relation_session.hpp"
 #include "harness/utf8_text.hpp"
@@ -29,16 +28,6 @@
 
 namespace qkcts {
 namespace {
-
-std::string file_digest(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  Sha256 digest;
-  std::vector<char> chunk(1u << 16);
-  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
-    digest.update(std::as_bytes(std::span(chunk.data(), static_cast<std::size_t>(file.gcount()))));
-  }
-  return digest.finish();
-}
 
 std::vector<std::string> selected_slugs(const CorpusReader& corpus, const std::string& glob) {
   std::vector<std::string> slugs;
@@ -56,8 +45,7 @@ class Session {
       : request_(request), progress_(progress), corpus_(corpus), relations_(relations), record_(record) {}
 
   void open() {
-    runner_ = request_.isolation == Isolation::in_process ? in_process_runner(request_.adapter)
-                                                          : worker_runner(request_.adapter, request_.limits);
+    runner_ = adapter_runner(request_);
     const OpenAnswer answer = runner_->open(true);
     record_.description = description_from_adapter(answer.description, request_.adapter.given);
     if (answer.probe != QKCTS_OK) {
@@ -235,7 +223,7 @@ RunRecord new_record(const RunRequest& request, const CorpusInfo& corpus) {
   record.command = request.command;
   record.machine = this_machine();
   record.adapter = request.adapter;
-  record.adapter_sha256 = file_digest(request.adapter.path);
+  record.adapter_sha256 = adapter_digest(request.adapter);
   record.corpus_path = request.corpus_path;
   record.corpus_suite = corpus.suite;
   record.corpus_digest = corpus.digest;
@@ -251,10 +239,17 @@ RunRecord new_record(const RunRequest& request, const CorpusInfo& corpus) {
 
 }  // namespace
 
+std::unique_ptr<AdapterRunner> adapter_runner(const RunRequest& request) {
+  if (request.adapter.kind == AdapterKind::results) return results_runner(request.adapter);
+  if (request.isolation == Isolation::in_process) return in_process_runner(request.adapter);
+  return worker_runner(request.adapter, request.limits);
+}
+
 std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
   check_untrusted_corpus(request.corpus_path);
   const CorpusReader corpus(request.corpus_path);
+  if (request.adapter.kind == AdapterKind::results) require_results_of(request.adapter, corpus);
   RunRecord record = new_record(request, corpus.info());
   const std::vector<std::string> slugs = selected_slugs(corpus, request.case_glob);
   RelationSession relations(corpus, request.case_glob, slugs);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ struct RunRequest {
   std::vector<std::string> command;  // as typed, for the record
   std::string suite_version;
 };
+
+// What answers the request: a worker, this process, or a file of results.
+std::unique_ptr<AdapterRunner> adapter_runner(const RunRequest& request);
 
 // Called after every case, in the order in which they run.
 struct RunProgress {

@@ -10,8 +10,10 @@ namespace {
 using enum Verdict;
 
 constexpr std::array table = {
-    VerdictRow{not_run, "not_run", Effect::neutral, JunitElement::skipped,
-               "the device or library is not there, or the run was stopped before"},
+    VerdictRow{
+        not_run, "not_run", Effect::neutral, JunitElement::skipped,
+        "the device or library is not there, the run was stopped before, or results hold no answer; beside passed "
+        "cases the exit code is 1"},
     VerdictRow{skipped, "skipped", Effect::neutral, JunitElement::skipped,
                "left out on request, or nothing in it to judge"},
     VerdictRow{unsupported, "unsupported", Effect::neutral, JunitElement::skipped, "outside what describe() declares"},

@@ -58,6 +58,10 @@ bool answer(const Answer& value) {
 
 OpenAnswer AdapterSession::open(const OpenOrder& order) {
   OpenAnswer result;
+  if (order.kind == AdapterKind::command) {
+    command_ = std::make_unique<CommandSession>();
+    return command_->open(order);
+  }
   try {
     library_ = std::make_unique<AdapterLibrary>(order.path);
     result.description = library_->describe();
@@ -70,6 +74,7 @@ OpenAnswer AdapterSession::open(const OpenOrder& order) {
 }
 
 RunAnswer AdapterSession::run(const RunOrder& order) const {
+  if (command_) return command_->run(order);
   RunAnswer result;
   try {
     for (const Placement placement : order.placements) {
@@ -97,8 +102,13 @@ int worker_main() {
   AdapterSession session;
   for (auto bytes = receive(); bytes; bytes = receive()) {
     MessageReader message(*bytes);
-    const bool sent = message.get<Order>() == Order::open ? answer(session.open(read_open_order(message)))
-                                                          : answer(session.run(read_run_order(message)));
+    const auto order = message.get<Order>();
+    if (order == Order::close) {
+      session.close();
+      return 0;
+    }
+    const bool sent = order == Order::open ? answer(session.open(read_open_order(message)))
+                                           : answer(session.run(read_run_order(message)));
     if (!sent) return 2;
   }
   return 0;

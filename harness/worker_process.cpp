@@ -169,6 +169,11 @@ std::variant<std::vector<std::byte>, WorkerDeath> WorkerProcess::exchange(std::s
   return WorkerDeath{Verdict::not_run, "interrupted"};
 }
 
+void WorkerProcess::part(std::span<const std::byte> message) {
+  static_cast<void>(pump(message));  // an end of any kind will do
+  end();
+}
+
 WorkerProcess::Readiness WorkerProcess::pump(std::span<const std::byte> message) {
   const std::uint64_t length = message.size();
   std::span<const std::byte> header = std::as_bytes(std::span(&length, 1));
@@ -245,10 +250,13 @@ std::string WorkerProcess::take_output() {
 }
 
 std::size_t WorkerProcess::resident_bytes() const {
-  std::ifstream statm(fmt::format("/proc/{}/statm", pid_));
-  std::size_t total = 0, resident = 0;
-  if (!(statm >> total >> resident)) return 0;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::size_t pages = 0;
+  for (const pid_t pid : limits_.memory_of == MemoryOf::worker ? std::set<pid_t>{pid_} : with_descendants(pid_)) {
+    std::ifstream statm(fmt::format("/proc/{}/statm", pid));
+    std::size_t total = 0, resident = 0;
+    if (statm >> total >> resident) pages += resident;
+  }
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 WorkerDeath WorkerProcess::death_by_itself() {

@@ -18,9 +18,12 @@
 
 namespace qkcts {
 
+enum class MemoryOf : std::uint8_t { worker, worker_and_descendants };
+
 struct WorkerLimits {
   std::chrono::milliseconds timeout{60000};  // of one exchange
   std::size_t resident_bytes = 0;            // 0: four fifths of the machine's memory
+  MemoryOf memory_of = MemoryOf::worker;     // whose resident memory is added up
 };
 
 struct WorkerDeath {
@@ -39,6 +42,8 @@ class WorkerProcess {
 
   // Sends one message and waits for one. After a death the object is spent.
   std::variant<std::vector<std::byte>, WorkerDeath> exchange(std::span<const std::byte> message);
+  // Sends a last message and waits for the end of the worker, no longer than the timeout.
+  void part(std::span<const std::byte> message);
 
   // The last 16 KiB that the worker wrote to stdout and stderr since the last call.
   std::string take_output();

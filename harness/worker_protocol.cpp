@@ -50,7 +50,8 @@ bool fits(const RunAnswer& answer, const RunOrder& order) {
   for (std::size_t call = 0; call < answer.executions.size(); ++call) {
     const Execution& execution = answer.executions[call];
     const bool same = answer.same_as_first[call];
-    if (execution.status != QKCTS_OK || (same && call > 0)) continue;
+    const bool ended_well = execution.status == QKCTS_OK && execution.violation == Verdict::pass;
+    if (!ended_well || (same && call > 0)) continue;
     if (same) return false;
     for (const qkcts_stage stage : all_stages) {
       const Format format = stage_format(stage, request.inputs.format);
@@ -68,6 +69,9 @@ void write(MessageWriter& message, const OpenOrder& order) {
   message.put_text(order.path);
   message.put_text(order.options);
   message.put(order.prepare);
+  message.put(order.kind);
+  message.put_text(order.folder);
+  message.put(order.strictness);
 }
 
 OpenOrder read_open_order(MessageReader& message) {
@@ -75,6 +79,9 @@ OpenOrder read_open_order(MessageReader& message) {
   order.path = message.get_text();
   order.options = message.get_text();
   order.prepare = message.get_flag();
+  order.kind = message.get<AdapterKind>();
+  order.folder = message.get_text();
+  order.strictness = message.get<Strictness>();
   return order;
 }
 
@@ -111,6 +118,10 @@ void write(MessageWriter& message, const RunOrder& order) {
   for (const Placement placement : order.placements) message.put(placement);
 }
 
+void write_close_order(MessageWriter& message) {
+  message.put(Order::close);
+}
+
 RunOrder read_run_order(MessageReader& message) {
   RunOrder order;
   ExecutionRequest& request = order.request;
@@ -129,6 +140,8 @@ RunOrder read_run_order(MessageReader& message) {
 
 void write(MessageWriter& message, const RunAnswer& answer) {
   message.put(answer.out_of_memory);
+  message.put(answer.death);
+  message.put_text(answer.death_detail);
   message.put(static_cast<std::uint64_t>(answer.executions.size()));
   for (std::size_t i = 0; i < answer.executions.size(); ++i) {
     const bool same = answer.same_as_first[i];
@@ -140,6 +153,9 @@ void write(MessageWriter& message, const RunAnswer& answer) {
 RunAnswer read_run_answer(MessageReader& message) {
   RunAnswer answer;
   answer.out_of_memory = message.get_flag();
+  answer.death = message.get<Verdict>();
+  if (answer.death > Verdict::error_abi) throw MessageError("the worker reports an unknown verdict");
+  answer.death_detail = message.get_text();
   for (auto n = message.get<std::uint64_t>(); n > 0; --n) {
     answer.same_as_first.push_back(message.get_flag());
     answer.executions.push_back(read_execution(message));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/exchange_results.hpp"
 #include "harness/execution.hpp"
 #include "harness/message.hpp"
 
@@ -17,12 +18,21 @@ inline constexpr int worker_conversation = 3;
 inline constexpr int worker_fault_memory = 4;
 inline constexpr std::uint64_t longest_message = std::uint64_t{1} << 32;
 
-enum class Order : std::uint32_t { open = 1, run = 2 };
+enum class Order : std::uint32_t { open = 1, run = 2, close = 3 };
+
+enum class AdapterKind : std::uint8_t {
+  library,
+  command,  // docs/adapter_abi.md, "Command adapters"
+  results,  // a file of results, in place of what computed them
+};
 
 struct OpenOrder {
-  std::string path;
-  std::string options;
+  std::string path;     // of the library, or of the command's program
+  std::string options;  // of the library, or the whole command
   bool prepare = true;  // false: only describe and probe
+  AdapterKind kind = AdapterKind::library;
+  std::string folder = {};  // of a command: for request and result files
+  Strictness strictness = Strictness::what_matters;
 };
 
 struct OpenAnswer {
@@ -35,6 +45,7 @@ struct OpenAnswer {
 struct RunOrder {
   ExecutionRequest request;
   std::vector<Placement> placements;  // one call each, in this order
+  std::string slug = {};              // stays with the host: an adapter is not told which case it computes
 };
 
 // Outputs of a later execution are left empty where they are those of the first, bit for bit.
@@ -42,15 +53,18 @@ struct RunAnswer {
   bool out_of_memory = false;  // of the worker itself
   std::vector<Execution> executions;
   std::vector<bool> same_as_first;
+  Verdict death = Verdict::pass;  // else how a command ended; then there are no executions, and the worker is spent
+  std::string death_detail = {};
 };
 
-// Does the answer hold what was ordered: one execution per placement, and outputs of the right size where the status is
-// QKCTS_OK? A worker whose memory was overwritten may answer anything.
+// Does the answer hold what was ordered: one execution per placement, and outputs of the right size where it ended
+// well? A worker whose memory was overwritten may answer anything.
 bool fits(const RunAnswer& answer, const RunOrder& order);
 
 void write(MessageWriter& message, const OpenOrder& order);
 void write(MessageWriter& message, const OpenAnswer& answer);
 void write(MessageWriter& message, const RunOrder& order);
+void write_close_order(MessageWriter& message);
 void write(MessageWriter& message, const RunAnswer& answer);
 OpenOrder read_open_order(MessageReader& message);
 OpenAnswer read_open_answer(MessageReader& message);

@@ -70,6 +70,7 @@ std::optional<Proven> round_if_decided(RealView lower, RealView upper, Format fo
 std::optional<double> approximate_if_narrow(RealView lower, RealView upper) {
   if (mpfr_nan_p(lower) || mpfr_nan_p(upper)) return std::nullopt;
   const double low = mpfr_get_d(lower, MPFR_RNDN);
+  if (mpfr_equal_p(lower, upper) != 0) return low;  // MPFI's [0, 0] has ends of opposite signs
   const double high = mpfr_get_d(upper, MPFR_RNDN);
   if (same_bits(low, high)) return low;
   if (low == 0.0 && high == 0.0) return std::nullopt;  // the sign is not known: perhaps an exact zero

@@ -191,6 +191,8 @@ TEST(Rounding, ApproximationNeedsANarrowEnclosure) {
   Real tiny(53, 1.0);
   mpfr_mul_2si(tiny.get(), tiny.get(), -5000, MPFR_RNDN);
   EXPECT_EQ(approximate_if_narrow(Real(53, 0.0).get(), tiny.get()), 0.0);
+  // What MPFI makes of an exact zero: a weight that a rounding point made 0.
+  EXPECT_EQ(approximate_if_narrow(Real(53, 0.0).get(), Real(53, -0.0).get()), 0.0);
 }
 
 }  // namespace

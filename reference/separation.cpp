@@ -190,9 +190,11 @@ SeparationTable Separator::quickly_to(const Case& neighbour) const {
   std::exception_ptr refusal;
   bool is_told = false;
   const bool shares = have_same_vectors(case_, neighbour);
-  for (std::size_t batch = 0; batch < SeparationRows::batches; ++batch) {
+  for (std::size_t batch = 0; batch <= SeparationRows::batches; ++batch) {
     try {
-      raise(table, some_evaluated(neighbour, rows_.batch(neighbour, batch), shares));
+      // Where even the last of them leaves it open, all that are stored decide.
+      raise(table, batch < SeparationRows::batches ? some_evaluated(neighbour, rows_.batch(neighbour, batch), shares)
+                                                   : evaluated(neighbour, stored_rows(neighbour)));
       is_told = true;
     } catch (const UndecidedError&) {
       refusal = std::current_exception();

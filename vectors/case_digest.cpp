@@ -20,14 +20,6 @@ void add_range(Sha256& hash, const Range& range) {
     hash.update_number(std::bit_cast<std::uint64_t>(value));
 }
 
-void add_tensor(Sha256& hash, std::string_view name, const Tensor& tensor) {
-  hash.update_field(name);
-  hash.update_field(element_type_name(tensor.type));
-  hash.update_number(tensor.shape.size());
-  for (const std::int64_t extent : tensor.shape) hash.update_number(static_cast<std::uint64_t>(extent));
-  hash.update_field(std::span<const std::byte>(tensor.bytes));
-}
-
 void add_stage(Sha256& hash, qkcts_stage stage, const GoldenStage& golden, Format storage) {
   hash.update_field(stage_name(stage));
   hash.update_field(parameters(stage_format(stage, storage)).name);
@@ -68,6 +60,14 @@ std::string text_digest(const std::string& text) {
 }
 
 }  // namespace
+
+void add_tensor(Sha256& hash, std::string_view name, const Tensor& tensor) {
+  hash.update_field(name);
+  hash.update_field(element_type_name(tensor.type));
+  hash.update_number(tensor.shape.size());
+  for (const std::int64_t extent : tensor.shape) hash.update_number(static_cast<std::uint64_t>(extent));
+  hash.update_field(std::span<const std::byte>(tensor.bytes));
+}
 
 std::string case_digest(const GoldenCase& golden) {
   const Case& c = golden.input;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "conformance/digest.hpp"
 #include "vectors/golden_case.hpp"
 
 namespace qkcts {
@@ -12,6 +14,9 @@ namespace qkcts {
 // SHA-256 over slug, contract, family, description, seed, shape, statistics, and name, format, extents and raw bits of
 // every input and stage. `digest` of the case is not looked at. docs/vector_format.md lists the order.
 std::string case_digest(const GoldenCase& golden);
+
+// Name, element type, extents and raw bits of an input, as they stand in every digest.
+void add_tensor(Sha256& hash, std::string_view name, const Tensor& tensor);
 
 struct DigestEntry {
   std::string name;

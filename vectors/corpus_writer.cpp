@@ -15,6 +15,7 @@
 #include "vectors/format_version.hpp"
 #include "vectors/hdf5_file.hpp"
 #include "vectors/layout.hpp"
+#include "vectors/named_axes.hpp"
 #include "vectors/schema.hpp"
 #include "vectors/slug.hpp"
 
@@ -71,9 +72,7 @@ struct CorpusWriter::State {
 
   void write_dataset(const std::string& name, StoredType type, std::string_view format, const StageLayout& layout,
                      std::span<const std::byte> bytes) {
-    file->write_dataset(name, type, layout.extents, bytes);
-    file->write_text(name, attribute::format, format);
-    file->write_texts(name, attribute::dimensions, layout.dimensions);
+    write_named_axes(*file, name, type, format, layout, bytes);
   }
 
   void write_head() {
@@ -120,13 +119,6 @@ struct CorpusWriter::State {
     make_group(group);
     file->write_text(group, attribute::json, text);
     file->write_text(group, attribute::digest, digest);
-  }
-
-  void write_input(const std::string& group, Input input, const Tensor& tensor) {
-    StageLayout layout{{}, input_dimensions(input, tensor.shape.size())};
-    for (const std::int64_t extent : tensor.shape) layout.extents.push_back(static_cast<std::uint64_t>(extent));
-    write_dataset(fmt::format("{}/{}", group, input_name(input)), stored_type(tensor.type),
-                  element_type_name(tensor.type), layout, tensor.bytes);
   }
 
   void write_stage(const std::string& group, qkcts_stage stage, const GoldenStage& golden, const Case& c) {
@@ -238,7 +230,7 @@ void CorpusWriter::add(GoldenCase& golden) {
   state_->make_group(group + "/" + schema::inputs);
   for (std::size_t i = 0; i < input_count; ++i)
     if (c.inputs.tensors[i])
-      state_->write_input(group + "/" + schema::inputs, static_cast<Input>(i), *c.inputs.tensors[i]);
+      write_input(*state_->file, group + "/" + schema::inputs, static_cast<Input>(i), *c.inputs.tensors[i]);
   for (const qkcts_stage stage : all_stages)
     if (golden.stages[stage].present)
       state_->write_stage(fmt::format("{}/{}/{}", group, schema::stages, stage_name(stage)), stage,

@@ -148,6 +148,7 @@ double edge_sum(Format format, std::int64_t t) {
 }
 
 std::string sum_edge_fault(const Draft& draft) {
+  if (std::string narrow = narrow_points_fault(draft); !narrow.empty()) return narrow;
   bool any = false;
   for (const DraftSide side : {DraftSide::query, DraftSide::key}) {
     const qkcts_norm& norm = draft.norm(side);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "conformance/rounding_range.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -178,6 +180,11 @@ double dot(const std::vector<double>& left, const std::vector<double>& right) {
 
 double underflow_gap(Format format) {
   return accumulator_format(format) == Format::binary64 ? 760 : 110;
+}
+
+std::string narrow_points_fault(const Draft& draft) {
+  const bool ends = rounding_ends_before(draft.contract.terms.rounding, draft.format);
+  return ends ? "needs rounding points that saturate, or with the range of the format" : "";
 }
 
 }  // namespace qkcts

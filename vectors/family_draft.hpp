@@ -165,5 +165,7 @@ double sum_of_squares(const std::vector<double>& row);
 double dot(const std::vector<double>& left, const std::vector<double>& right);
 // exp of minus this underflows to 0 in the accumulator.
 double underflow_gap(Format format);
+// Why families of numbers near the end of the range leave a contract out: what overflows at a point has no value.
+std::string narrow_points_fault(const Draft& draft);
 
 }  // namespace qkcts

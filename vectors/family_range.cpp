@@ -19,6 +19,7 @@ int huge_exponent(Format format) {
 }
 
 std::string huge_fault(const Draft& draft) {
+  if (std::string narrow = narrow_points_fault(draft); !narrow.empty()) return narrow;
   for (const DraftSide side : {DraftSide::query, DraftSide::key})
     if (draft.norm(side).applied != 0) return {};
   return "needs a norm, or the scores overflow";

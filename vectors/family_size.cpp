@@ -34,7 +34,10 @@ void prepare(Draft& draft, double size) {
 
 std::string size_fault(const Draft& draft, double size) {
   if (draft.shape.head_dim < 16) return "needs a head size of at least 16";
-  if (draft.contract.terms.logits.alibi != QKCTS_ALIBI_NONE) return "needs scores without a linear bias";
+  const qkcts_contract& terms = draft.contract.terms;
+  if (terms.logits.alibi != QKCTS_ALIBI_NONE) return "needs scores without a linear bias";
+  const double stretch = terms.rope.order == QKCTS_ROPE_NONE ? 0 : terms.rotation.attention_factor;
+  if (stretch != 0 && stretch != 1) return "needs a rotation that keeps lengths, so no attention_factor";
   Draft trial = draft;
   return trial.fit_score(size) ? std::string()
                                : "scores of the size it needs cannot be reached: no gain, amplitude or scale is open";
@@ -68,6 +71,8 @@ std::string logit_50k_fault(const Draft& draft) {
   if (draft.format == Format::binary16 && draft.shape.head_dim > 128)
     return "needs a head size of at most 128, or rounding moves the pair around 65,504";
   if (draft.shape.k_len < 3) return "needs at least 3 keys";
+  if (has_rounding_points(draft.contract.terms.rounding))
+    return "needs weights whose distances no rounding point hides";
   return size_fault_uncapped(draft, logit_size(draft));
 }
 
@@ -120,6 +125,10 @@ std::string equal_gaps_fault(const Draft& draft) {
   if (draft.shape.head_dim % 4 != 0) return "needs a head size that is a multiple of 4";
   if (draft.shape.k_len < 3) return "needs at least 3 keys";
   if (draft.shape.k_len > 64) return "needs at most 64 keys, or the gaps are lost in rounding";
+  const qkcts_contract& terms = draft.contract.terms;
+  if (has_rounding_points(terms.rounding)) return "needs gaps that no rounding point moves";
+  for (const qkcts_norm* norm : {&terms.q_norm, &terms.k_norm})
+    if (norm->applied != 0 && norm->center != 0) return "needs norms that do not take the mean of a row away";
   return size_fault_uncapped(draft, highest_level);
 }
 

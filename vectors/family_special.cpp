@@ -203,6 +203,7 @@ std::string signed_zero_broken(const GoldenCase& golden) {
 // ---- overflow_statistic -------------------------------------------------------------------------------------------
 
 std::string overflow_statistic_fault(const Draft& draft) {
+  if (std::string narrow = narrow_points_fault(draft); !narrow.empty()) return narrow;
   if (draft.format == Format::binary16) return "squares of binary16 numbers do not overflow";
   if (draft.norm(DraftSide::query).applied == 0) return "needs a norm of q";
   if (draft.range(DraftSide::query).clip_before != 0) return "needs a norm of q without a clamp before it";

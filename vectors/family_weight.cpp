@@ -49,6 +49,9 @@ std::string truncation_fault(const Draft& draft) {
   if (terms.v_norm.applied != 0 || changed) return "needs values that arrive as they are";
   if (terms.rounding.probs != 0 || terms.rounding.output != 0) return "needs weights and outputs without points";
   if (draft.shape.k_len < 3 || draft.shape.k_len > 64) return "needs 3 to 64 keys";
+  const bool gaps =
+      terms.mask.boolean != 0 || terms.mask.has_window != 0 || terms.regions.chunk != 0 || terms.regions.documents != 0;
+  if (gaps) return "needs rows that see the first keys, however many";
   return uniform_rows_fault(draft);
 }
 

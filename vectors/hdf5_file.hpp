@@ -17,7 +17,7 @@
 
 namespace qkcts {
 
-enum class StoredType { binary64, binary32, binary16, bfloat16, uint8, int16, uint32, int32, uint64, int64 };
+enum class StoredType { binary64, binary32, binary16, bfloat16, uint8, int16, uint32, int32, uint64, int64, uint16 };
 std::size_t stored_size(StoredType type);
 
 // What is known of a dataset before any of its data is read.

@@ -23,9 +23,10 @@ constexpr std::size_t most_members = 65536;
 constexpr int highest_rank = 8;
 constexpr std::size_t longest_link = 2048;
 
-constexpr StoredType all_stored_types[] = {
-    StoredType::binary64, StoredType::binary32, StoredType::binary16, StoredType::bfloat16, StoredType::uint8,
-    StoredType::int16,    StoredType::uint32,   StoredType::int32,    StoredType::uint64,   StoredType::int64};
+constexpr StoredType all_stored_types[] = {StoredType::binary64, StoredType::binary32, StoredType::binary16,
+                                           StoredType::bfloat16, StoredType::uint8,    StoredType::int16,
+                                           StoredType::uint32,   StoredType::int32,    StoredType::uint64,
+                                           StoredType::int64,    StoredType::uint16};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& object, std::string_view reason) {
   throw InputError(fmt::format("{}: /{}: {}", path, object, reason));

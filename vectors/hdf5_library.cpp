@@ -47,6 +47,8 @@ hid_t make_type(StoredType type) {
       return H5Tcopy(H5T_STD_U64LE);
     case StoredType::int64:
       return H5Tcopy(H5T_STD_I64LE);
+    case StoredType::uint16:
+      return H5Tcopy(H5T_STD_U16LE);
   }
   return -1;
 }
@@ -79,7 +81,7 @@ std::string library_reason() {
 }
 
 hid_t file_type(StoredType type) {
-  static std::array<hid_t, 10> types{};  // 0 is no identifier of a type; they live as long as the process
+  static std::array<hid_t, 11> types{};  // 0 is no identifier of a type; they live as long as the process
   hid_t& made = types[static_cast<std::size_t>(type)];
   if (made == 0) made = make_type(type);
   return made;
@@ -107,6 +109,7 @@ std::size_t stored_size(StoredType type) {
     case StoredType::binary16:
     case StoredType::bfloat16:
     case StoredType::int16:
+    case StoredType::uint16:
       return 2;
     case StoredType::uint8:
       return 1;

@@ -72,6 +72,8 @@ std::span<const Mutant> vector_rounding_mutants();
 std::span<const Mutant> row_rounding_mutants();
 // Of NaN and infinities.
 std::span<const Mutant> special_mutants();
+// Of any clause: what tiles, splits and buffers do to it.
+std::span<const Mutant> tile_mutants();
 
 // All of them, in the order of the pipeline, those of the later clauses at the end. The control `none` is not among
 // them.

@@ -200,43 +200,24 @@ struct AlibiScaled : scalar::Attention<Real> {
 };
 
 constexpr Mutant table[] = {
-    {"heads_block_for_tile", "QK-HEADS-02", QKCTS_STAGE_SCORES, "query head h reads key head floor(h / G)",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.heads.mapping = QKCTS_HEADS_BLOCK; }},
     {"scale_of_first_head", "QK-SCALE-03", QKCTS_STAGE_SCORES, "every head uses the scale of head 0", nullptr,
      kernel<ScaleOfFirstHead>},
     {"scale_of_key_head", "QK-SCALE-03", QKCTS_STAGE_SCORES, "a head uses the scale with the number of its key head",
      nullptr, kernel<ScaleOfKeyHead>},
-    {"scale_exp_without_cap", "QK-SCALE-04", QKCTS_STAGE_SCORES, "exp(t) for exp(min(t, cap))",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.logits.scale_exp_cap != 0) terms.logits.scale_exp_cap = 1e9;
-     }},
     {"scale_cap_without_exp", "QK-SCALE-04", QKCTS_STAGE_SCORES, "min(t, cap) for exp(min(t, cap))", nullptr,
      kernel<CapWithoutExponential>},
     {"scale_cap_after_exp", "QK-SCALE-04", QKCTS_STAGE_SCORES, "min(exp(t), cap) for exp(min(t, cap))", nullptr,
      kernel<CapAfterExponential>},
-    {"scale_exp_missing", "QK-SCALE-04", QKCTS_STAGE_SCORES, "the tensor itself is taken as the scale",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.logits.scale_exp_cap = 0; }},
-    {"query_temperature_ignored", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "no factor by position",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_NONE; }},
     {"query_temperature_without_one", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "alpha ln(...) for 1 + alpha ln(...)", nullptr,
      kernel<TemperatureWithoutOne>},
     {"query_temperature_by_index", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "the position is the index of the query", nullptr,
      kernel<TemperatureByIndex>},
     {"query_temperature_without_floor", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "(p + shift) / period is not rounded down",
      nullptr, kernel<TemperatureWithoutFloor>},
-    {"query_shift_missing", "QK-QTEMP-02", QKCTS_STAGE_SCORES, "p / period for (p + shift) / period",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.logits.query_shift = 0; }},
     {"log_ratio_without_max", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "ln(x) for ln(max(x, 1)), x = (p + shift) / period",
      nullptr, kernel<RatioWithoutMax>},
     {"log_ratio_floored", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "ln(max(floor(x), 1)) for ln(max(x, 1))", nullptr,
      kernel<RatioFloored>},
-    {"log_for_log_ratio", "QK-QTEMP-01", QKCTS_STAGE_SCORES, "ln(1 + floor(x)) for ln(max(x, 1))",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.logits.query_temperature == QKCTS_QUERY_TEMPERATURE_LOG_RATIO)
-         terms.logits.query_temperature = QKCTS_QUERY_TEMPERATURE_LOG;
-     }},
-    {"alibi_ignored", "QK-ALIBI-01", QKCTS_STAGE_CAPPED, "no linear bias",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.logits.alibi = QKCTS_ALIBI_NONE; }},
     {"alibi_slope_of_first_head", "QK-ALIBI-01", QKCTS_STAGE_CAPPED, "every head uses the slope of head 0", nullptr,
      kernel<SlopeOfFirstHead>},
     {"alibi_negated", "QK-ALIBI-01", QKCTS_STAGE_CAPPED, "far keys gain where they should lose", nullptr,
@@ -249,14 +230,6 @@ constexpr Mutant table[] = {
      kernel<AlibiBeforeCap>},
     {"alibi_scaled", "QK-ALIBI-01", QKCTS_STAGE_CAPPED, "the linear bias is scaled with the dot product", nullptr,
      kernel<AlibiScaled>},
-    {"alibi_last_key_for_relative", "QK-ALIBI-01", QKCTS_STAGE_CAPPED, "distances from the last key: another lse",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.logits.alibi == QKCTS_ALIBI_RELATIVE) terms.logits.alibi = QKCTS_ALIBI_LAST_KEY;
-     }},
-    {"alibi_relative_for_symmetric", "QK-ALIBI-01", QKCTS_STAGE_CAPPED, "later keys gain",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.logits.alibi == QKCTS_ALIBI_SYMMETRIC) terms.logits.alibi = QKCTS_ALIBI_RELATIVE;
-     }},
 };
 
 }  // namespace

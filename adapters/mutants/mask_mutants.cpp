@@ -78,6 +78,12 @@ struct SoftMask : scalar::Attention<Real> {
 };
 
 template <class Real>
+struct FiniteSentinel : SoftMask<Real> {
+  using SoftMask<Real>::SoftMask;
+  Real soften(Real) const override { return -1e4f; }
+};
+
+template <class Real>
 struct SmallSentinel : SoftMask<Real> {
   using SoftMask<Real>::SoftMask;
   Real soften(Real capped) const override { return capped - 30; }
@@ -132,50 +138,17 @@ struct LastRowOneKeyShort : scalar::Attention<Real> {
 };
 
 constexpr Mutant table[] = {
-    {"causal_ignored", "QK-MASK-01", QKCTS_STAGE_MASKED, "every later key is visible too",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.causal = 0; }},
     {"causal_off_by_one", "QK-MASK-01", QKCTS_STAGE_MASKED, "k < q' for k <= q'", nullptr, kernel<DiagonalHidden>},
     {"causal_one_ahead", "QK-MASK-01", QKCTS_STAGE_MASKED, "k <= q' + 1 for k <= q'", nullptr, kernel<OneAhead>},
-    {"causal_top_left", "QK-MASK-02", QKCTS_STAGE_MASKED, "query 0 stands at key 0",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.alignment = QKCTS_TOP_LEFT; }},
-    {"causal_bottom_right", "QK-MASK-02", QKCTS_STAGE_MASKED, "the last query stands at the last key",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.alignment = QKCTS_BOTTOM_RIGHT; }},
-    {"causal_align_switch", "QK-MASK-02", QKCTS_STAGE_MASKED,
-     "top-left alignment where there are more queries than keys",
-     [](qkcts_contract& terms, const qkcts_shape& shape) {
-       if (shape.q_len > shape.k_len) terms.mask.alignment = QKCTS_TOP_LEFT;
-     }},
-    {"kv_len_ignored", "QK-MASK-03", QKCTS_STAGE_MASKED, "keys behind the length are visible",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.kv_lengths = 0; }},
     {"batch0_length", "QK-MASK-03", QKCTS_STAGE_MASKED, "every batch entry uses the length of the first", nullptr,
      kernel<FirstLength>},
-    {"padding_ignored_decode", "QK-MASK-03", QKCTS_STAGE_MASKED, "no key lengths for a single query",
-     [](qkcts_contract& terms, const qkcts_shape& shape) {
-       if (shape.q_len == 1) terms.mask.kv_lengths = 0;
-     }},
-    {"mask_bool_ignored", "QK-MASK-04", QKCTS_STAGE_MASKED, "the boolean mask is not looked at",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.boolean = 0; }},
     {"mask_inverted", "QK-MASK-04", QKCTS_STAGE_MASKED, "true hides", nullptr, kernel<MaskInverted>},
     {"mask_bool_as_additive", "QK-MASK-04", QKCTS_STAGE_MASKED, "false and true are added as 0 and 1", nullptr,
      kernel<BoolAdded>},
     {"mask_batch_as_head", "QK-MASK-04", QKCTS_STAGE_MASKED, "the mask of batch 0 and head 0 serves all", nullptr,
      kernel<MaskOfHeadZero>},
-    {"window_ignored", "QK-MASK-05", QKCTS_STAGE_MASKED, "no window",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.has_window = 0; }},
-    {"window_plus_one", "QK-MASK-05", QKCTS_STAGE_MASKED, "one key more to the left",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.mask.window_left >= 0) ++terms.mask.window_left;
-     }},
-    {"window_minus_one", "QK-MASK-05", QKCTS_STAGE_MASKED, "one key less to the left",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.mask.window_left > 0) --terms.mask.window_left;
-     }},
-    {"window_right_ignored", "QK-MASK-05", QKCTS_STAGE_MASKED, "the right side of the window is open",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.window_right = -1; }},
-    {"window_ignored_decode", "QK-MASK-05", QKCTS_STAGE_MASKED, "no window for a single query",
-     [](qkcts_contract& terms, const qkcts_shape& shape) {
-       if (shape.q_len == 1) terms.mask.has_window = 0;
-     }},
+    {"mask_finite_sentinel", "QK-MASK-06", QKCTS_STAGE_PROBS, "a hidden score becomes -1e4", nullptr,
+     kernel<FiniteSentinel>},
     {"mask_small_sentinel", "QK-MASK-06", QKCTS_STAGE_MASKED, "a hidden score is only lowered by 30", nullptr,
      kernel<SmallSentinel>},
     {"mask_multiplicative", "QK-MASK-06", QKCTS_STAGE_MASKED, "a hidden score is multiplied by 0", nullptr,
@@ -184,12 +157,6 @@ constexpr Mutant table[] = {
      kernel<TailKeysDropped>},
     {"last_row_one_key_short", "QK-MASK-06", QKCTS_STAGE_MASKED, "the last row forgets its last key", nullptr,
      kernel<LastRowOneKeyShort>},
-    {"empty_row_nan", "QK-EMPTY-01", QKCTS_STAGE_PROBS, "an empty row returns NaN",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.empty_row = QKCTS_EMPTY_NAN; }},
-    {"empty_row_uniform", "QK-EMPTY-01", QKCTS_STAGE_PROBS, "an empty row returns the mean of v",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.empty_row = QKCTS_EMPTY_UNIFORM; }},
-    {"empty_row_zero", "QK-EMPTY-01", QKCTS_STAGE_PROBS, "an empty row returns 0",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.mask.empty_row = QKCTS_EMPTY_ZERO; }},
 };
 
 }  // namespace

@@ -166,12 +166,6 @@ struct SecondNormMissing : scalar::Attention<Real> {
   }
 };
 
-template <class Edit>
-void each_input_norm(qkcts_contract& terms, Edit edit) {
-  edit(terms.projection.q_input);
-  edit(terms.projection.k_input);
-}
-
 constexpr Mutant table[] = {
     {.id = "projection_transposed",
      .clause = "QK-PROJ-01",
@@ -203,11 +197,6 @@ constexpr Mutant table[] = {
      .wrong = "the products are added in bfloat16",
      .attention = kernel<SumInBfloat16>,
      .invisible = "sums that bfloat16 holds"},
-    {.id = "projection_bias_missing",
-     .clause = "QK-PROJ-02",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "x W for x W + b",
-     .edit = [](qkcts_contract& terms, const qkcts_shape&) { terms.projection.bias = 0; }},
     {.id = "projection_bias_of_first_head",
      .clause = "QK-PROJ-02",
      .stage = QKCTS_STAGE_Q_PROJ,
@@ -219,71 +208,17 @@ constexpr Mutant table[] = {
      .stage = QKCTS_STAGE_Q_PROJ,
      .wrong = "x W + b for x W: the bias of a predecessor",
      .attention = kernel<BiasKept>},
-    {.id = "input_norm_missing",
-     .clause = "QK-PROJ-03",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "x W for norm(x) W",
-     .edit = [](qkcts_contract& terms,
-                const qkcts_shape&) { each_input_norm(terms, [](qkcts_norm& norm) { norm.applied = 0; }); },
-     .invisible = "rows of unit rms"},
     {.id = "input_norm_after_projection",
      .clause = "QK-PROJ-03",
      .stage = QKCTS_STAGE_Q_PROJ,
      .wrong = "norm(x W) for norm(x) W",
      .attention = kernel<InputNormAfter>},
-    {.id = "input_norm_eps_dropped",
-     .clause = "QK-PROJ-03",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "epsilon of the norm before the projection is 0",
-     .edit = [](qkcts_contract& terms,
-                const qkcts_shape&) { each_input_norm(terms, [](qkcts_norm& norm) { norm.eps = 0; }); },
-     .invisible = "mean square far above epsilon"},
-    {.id = "input_norm_eps_outside",
-     .clause = "QK-PROJ-03",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "sqrt(t) + eps for sqrt(t + eps) before the projection",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           each_input_norm(terms, [](qkcts_norm& norm) {
-             if (norm.root == QKCTS_INSIDE_ROOT) norm.root = QKCTS_OUTSIDE_ROOT;
-           });
-         },
-     .source = "openvinotoolkit/openvino#12077",
-     .invisible = "sqrt(t) far above sqrt(eps)"},
-    {.id = "input_norm_centred",
-     .clause = "QK-PROJ-03",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "LayerNorm for RMS before the projection",
-     .edit = [](qkcts_contract& terms,
-                const qkcts_shape&) { each_input_norm(terms, [](qkcts_norm& norm) { norm.center = 1; }); },
-     .invisible = "rows of mean 0"},
-    {.id = "input_gain_missing",
-     .clause = "QK-PROJ-03",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "the gain of the norm before the projection is left out",
-     .edit = [](qkcts_contract& terms,
-                const qkcts_shape&) { each_input_norm(terms, [](qkcts_norm& norm) { norm.gain = QKCTS_GAIN_NONE; }); }},
     {.id = "input_gain_of_q_for_k",
      .clause = "QK-PROJ-03",
      .stage = QKCTS_STAGE_K_PROJ,
      .wrong = "the rows of k are multiplied by the gain of those of q",
      .attention = kernel<KeysUseQueryInputGain>,
      .invisible = "equal gains"},
-    {.id = "input_norm_of_q_for_k",
-     .clause = "QK-PROJ-03",
-     .stage = QKCTS_STAGE_K_PROJ,
-     .wrong = "the rows of k are normalised as those of q are; the gain stays",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           const qkcts_norm& q = terms.projection.q_input;
-           qkcts_norm& k = terms.projection.k_input;
-           if (q.applied == 0 || k.applied == 0) return;
-           k.center = q.center;
-           k.statistic = q.statistic;
-           k.root = q.root;
-           k.variance = q.variance;
-           k.eps = q.eps;
-         }},
     {.id = "norm_after_input_norm_missing",
      .clause = "QK-PROJ-03",
      .stage = QKCTS_STAGE_Q_NORM,

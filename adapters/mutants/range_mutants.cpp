@@ -11,12 +11,6 @@ namespace {
 
 using scalar::Side;
 
-template <class Edit>
-void each_range(qkcts_contract& terms, Edit edit) {
-  edit(terms.q_range);
-  edit(terms.k_range);
-}
-
 // The last clamp stands before the multiplier, as where the multiplier is folded into the scale of the scores.
 template <class Real>
 struct ClipBeforeMultiplier : scalar::Attention<Real> {
@@ -68,47 +62,12 @@ struct ClipAboveOnly : scalar::Attention<Real> {
 };
 
 constexpr Mutant table[] = {
-    {"clip_before_missing", "QK-CLIP-01", QKCTS_STAGE_Q_NORM, "no clamp before the norm",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       each_range(terms, [](qkcts_norm_range& range) { range.clip_before = 0; });
-     }},
-    {"clip_after_missing", "QK-CLIP-02", QKCTS_STAGE_Q_NORM, "no clamp after the norm",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       each_range(terms, [](qkcts_norm_range& range) { range.clip_after = 0; });
-     }},
-    {"clip_after_for_before", "QK-CLIP-01", QKCTS_STAGE_Q_NORM, "the clamp before the norm stands after it",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       each_range(terms, [](qkcts_norm_range& range) {
-         if (range.clip_before != 0) range.clip_after = std::exchange(range.clip_before, 0);
-       });
-     }},
-    {"clip_before_for_after", "QK-CLIP-02", QKCTS_STAGE_Q_NORM, "the clamp after the norm stands before it",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       each_range(terms, [](qkcts_norm_range& range) {
-         if (range.clip_after != 0) range.clip_before = std::exchange(range.clip_after, 0);
-       });
-     }},
     {"clip_after_before_multiplier", "QK-CLIP-02", QKCTS_STAGE_Q_NORM, "the multiplier comes after the last clamp",
      nullptr, kernel<ClipBeforeMultiplier>},
     {"clip_above_only", "QK-CLIP-01", QKCTS_STAGE_Q_NORM, "min(x, c) for min(max(x, -c), c)", nullptr,
      kernel<ClipAboveOnly>},
-    {"clip_of_q_on_k", "QK-CLIP-01", QKCTS_STAGE_K_NORM, "k is clamped by the bounds of q",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       terms.k_range.clip_before = terms.q_range.clip_before;
-       terms.k_range.clip_after = terms.q_range.clip_after;
-     }},
-    {"multiplier_missing", "QK-MULT-01", QKCTS_STAGE_Q_NORM, "no constant factor",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       each_range(terms, [](qkcts_norm_range& range) { range.multiplier = 0; });
-     }},
-    {"multiplier_squared", "QK-MULT-01", QKCTS_STAGE_Q_NORM, "the constant factor is applied twice",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       each_range(terms, [](qkcts_norm_range& range) { range.multiplier *= range.multiplier; });
-     }},
     {"multiplier_before_norm", "QK-MULT-01", QKCTS_STAGE_Q_NORM, "the constant factor comes before the norm", nullptr,
      kernel<MultiplierBeforeNorm>},
-    {"multiplier_on_q_only", "QK-MULT-01", QKCTS_STAGE_K_NORM, "k has no constant factor",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.k_range.multiplier = 0; }},
 };
 
 }  // namespace

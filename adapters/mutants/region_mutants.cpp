@@ -157,24 +157,14 @@ struct MaskAdded : scalar::Attention<Real> {
 };
 
 constexpr Mutant table[] = {
-    {"chunk_ignored", "QK-MASK-07", QKCTS_STAGE_MASKED, "no chunks",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.regions.chunk = 0; }},
-    {"chunk_one_longer", "QK-MASK-07", QKCTS_STAGE_MASKED, "chunks of one key more",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.regions.chunk > 0) ++terms.regions.chunk;
-     }},
     {"chunk_of_index", "QK-MASK-07", QKCTS_STAGE_MASKED, "the chunk of query i is that of key i, not of key i'",
      nullptr, kernel<ChunkOfIndex>},
     {"chunk_as_window", "QK-MASK-07", QKCTS_STAGE_MASKED, "the last keys instead of those of the chunk", nullptr,
      kernel<ChunkAsWindow>},
-    {"documents_ignored", "QK-MASK-08", QKCTS_STAGE_MASKED, "keys of every document are visible",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.regions.documents = 0; }},
     {"documents_of_first_entry", "QK-MASK-08", QKCTS_STAGE_MASKED, "every batch entry uses the documents of the first",
      nullptr, kernel<DocumentsOfFirstEntry>},
     {"documents_earlier_too", "QK-MASK-08", QKCTS_STAGE_MASKED, "keys of documents with a smaller number are visible",
      nullptr, kernel<EarlierDocuments>},
-    {"prefix_ignored", "QK-MASK-09", QKCTS_STAGE_MASKED, "causal in the prefix too",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.regions.prefix = 0; }},
     {"prefix_one_longer", "QK-MASK-09", QKCTS_STAGE_MASKED, "k <= prefix_len for k < prefix_len", nullptr,
      kernel<PrefixOneLonger>},
     {"prefix_of_first_entry", "QK-MASK-09", QKCTS_STAGE_MASKED, "every batch entry uses the prefix of the first",

@@ -11,23 +11,6 @@ namespace {
 using scalar::Side;
 using scalar::Turn;
 
-template <class Real>
-struct Skipped : scalar::Attention<Real> {
-  using scalar::Attention<Real>::Attention;
-  void rotate_head(Side, const Turn<Real>&, std::span<Real>) const override {}
-};
-
-template <class Real>
-struct Backwards : scalar::Attention<Real> {
-  using Base = scalar::Attention<Real>;
-  using Base::Base;
-  void rotate_head(Side side, const Turn<Real>& turn, std::span<Real> head) const override {
-    Turn<Real> back = turn;
-    for (Real& s : back.sine) s = -s;
-    Base::rotate_head(side, back, head);
-  }
-};
-
 // All D lanes turn; the angles of the rotated span begin again behind it.
 template <class Real>
 struct FullSpan : scalar::Attention<Real> {
@@ -80,30 +63,9 @@ struct PositionIsIndex : scalar::Attention<Real> {
 };
 
 constexpr Mutant table[] = {
-    {"rope_before_norm", "QK-ROPE-01", QKCTS_STAGE_Q_NORM, "the rotation comes before the norm",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rope.order == QKCTS_NORM_THEN_ROPE) terms.rope.order = QKCTS_ROPE_THEN_NORM;
-     }},
-    {"rope_after_norm", "QK-ROPE-01", QKCTS_STAGE_Q_ROPE, "the rotation comes after the norm",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rope.order == QKCTS_ROPE_THEN_NORM) terms.rope.order = QKCTS_NORM_THEN_ROPE;
-     }},
-    {"rope_skipped", "QK-ROPE-01", QKCTS_STAGE_Q_ROPE, "nothing is rotated", nullptr, kernel<Skipped>},
-    {"rope_interleaved_for_half", "QK-ROPE-02", QKCTS_STAGE_Q_ROPE, "neighbouring lanes turn together",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.rope.pairing = QKCTS_INTERLEAVED; }},
-    {"rope_half_for_interleaved", "QK-ROPE-02", QKCTS_STAGE_Q_ROPE, "lanes half a span apart turn together",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.rope.pairing = QKCTS_HALF_SPLIT; }},
-    {"rope_output_concat", "QK-ROPE-02", QKCTS_STAGE_Q_ROPE,
-     "interleaved pairs are written back as all first, then all second components",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rope.pairing == QKCTS_INTERLEAVED) terms.rotation.layout = QKCTS_LAYOUT_DEINTERLEAVED;
-     }},
-    {"rope_span_last_for_first", "QK-ROPE-03", QKCTS_STAGE_Q_ROPE, "the other end of the head is rotated",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.rope.span ^= 1u; }},
     {"partial_rotary_full", "QK-ROPE-04", QKCTS_STAGE_Q_ROPE, "all lanes are rotated", nullptr, kernel<FullSpan>},
     {"rope_freq_table_mismatch", "QK-ROPE-05", QKCTS_STAGE_Q_ROPE,
      "the table is read as if each entry stood there twice", nullptr, kernel<TableMismatch>},
-    {"rope_sign", "QK-ROPE-06", QKCTS_STAGE_Q_ROPE, "the rotation turns the other way", nullptr, kernel<Backwards>},
     {"rope_keys_one_early", "QK-ROPE-06", QKCTS_STAGE_K_ROPE, "keys are rotated by the position before theirs", nullptr,
      kernel<KeysOneEarly>},
     {"rope_position_is_index", "QK-ROPE-06", QKCTS_STAGE_Q_ROPE, "position ids are ignored", nullptr,

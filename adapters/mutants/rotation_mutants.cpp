@@ -18,11 +18,6 @@ void compute_as(qkcts_contract& terms, std::uint32_t scaling) {
   terms.rotation.scaling = scaling;
 }
 
-template <std::uint32_t from, std::uint32_t to>
-void compute_other(qkcts_contract& terms, const qkcts_shape&) {
-  if (terms.rotation.scaling == from) compute_as(terms, to);
-}
-
 double rotated(const qkcts_contract& terms, const qkcts_shape& shape) {
   return static_cast<double>(scalar::rotated_lanes(terms.rope, shape.head_dim));
 }
@@ -114,58 +109,11 @@ struct TablesByPosition : scalar::Attention<Real> {
 };
 
 constexpr Mutant table[] = {
-    {"rope_sense_flipped", "QK-ROPE-07", QKCTS_STAGE_Q_ROPE, "the rotation turns the other way",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.rotation.sense ^= 1u; }},
-    {"rope_layout_kept", "QK-ROPE-08", QKCTS_STAGE_Q_ROPE, "the pairs stay in their lanes",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.rotation.layout = QKCTS_LAYOUT_KEPT; }},
-    {"rope_deinterleaved_as_half_split", "QK-ROPE-08", QKCTS_STAGE_Q_ROPE,
-     "lanes half a span apart turn together and stay",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rotation.layout != QKCTS_LAYOUT_DEINTERLEAVED) return;
-       terms.rope.pairing = QKCTS_HALF_SPLIT;
-       terms.rotation.layout = QKCTS_LAYOUT_KEPT;
-     }},
     {"rope_frequencies_bf16", "QK-ROPE-09", QKCTS_STAGE_Q_ROPE, "the frequencies are rounded to bfloat16", nullptr,
      kernel<FrequenciesInBfloat16>},
-    {"rope_theta_default", "QK-ROPE-09", QKCTS_STAGE_Q_ROPE, "angles by theta 10000 whatever the contract says",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       terms.rotation.angles = QKCTS_ANGLES_COMPUTED;
-       terms.rope.theta = 10000;
-     }},
     {"rope_exponent_over_head", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "theta^(-2i/D) for theta^(-2i/R)",
      [](qkcts_contract& terms, const qkcts_shape&) { terms.rotation.angles = QKCTS_ANGLES_COMPUTED; },
      kernel<ExponentOverHead>},
-    {"rope_scaling_ignored", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "tables are made of theta alone",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rotation.scaling != QKCTS_SCALING_NONE) compute_as(terms, QKCTS_SCALING_NONE);
-     }},
-    {"rope_linear_inverted", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "frequencies are multiplied by the factor",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rotation.scaling == QKCTS_SCALING_LINEAR) terms.rotation.factor = 1 / terms.rotation.factor;
-     }},
-    {"rope_linear_as_ntk", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "a larger theta where all frequencies are divided",
-     compute_other<QKCTS_SCALING_LINEAR, QKCTS_SCALING_NTK>},
-    {"rope_ntk_as_linear", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "all frequencies are divided where theta grows",
-     compute_other<QKCTS_SCALING_NTK, QKCTS_SCALING_LINEAR>},
-    {"rope_ntk_exponent_missing", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "theta s for theta s^(R / (R - 2))",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rotation.scaling != QKCTS_SCALING_NTK) return;
-       terms.rope.theta *= terms.rotation.factor;
-       compute_as(terms, QKCTS_SCALING_NONE);
-     }},
-    {"rope_yarn_ramp_missing", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "all frequencies are divided by the factor of yarn",
-     compute_other<QKCTS_SCALING_YARN, QKCTS_SCALING_LINEAR>},
-    {"rope_yarn_other_rounding", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE,
-     "the ends of the ramp are rounded where they should not be, and the other way round",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rotation.scaling != QKCTS_SCALING_YARN) return;
-       compute_as(terms, QKCTS_SCALING_YARN);
-       terms.rotation.untruncated ^= 1u;
-     }},
-    {"rope_yarn_as_llama3", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "the ramp runs over the wavelength, not over the pairs",
-     compute_other<QKCTS_SCALING_YARN, QKCTS_SCALING_LLAMA3>},
-    {"rope_llama3_as_linear", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "all frequencies are divided by the factor of llama3",
-     compute_other<QKCTS_SCALING_LLAMA3, QKCTS_SCALING_LINEAR>},
     {"rope_llama3_ramp_missing", "QK-ROPE-10", QKCTS_STAGE_Q_ROPE, "between the wavelengths the frequency jumps",
      [](qkcts_contract& terms, const qkcts_shape&) {
        if (terms.rotation.scaling == QKCTS_SCALING_LLAMA3) compute_as(terms, QKCTS_SCALING_LLAMA3);
@@ -178,16 +126,6 @@ constexpr Mutant table[] = {
        const double pairs = std::floor(terms.rotation.factor * rotated(terms, shape) / 2);
        if (pairs >= 1) terms.rope.rotated = 2 * static_cast<std::uint32_t>(pairs);
        compute_as(terms, QKCTS_SCALING_NONE);
-     }},
-    {"rope_factor_missing", "QK-ROPE-11", QKCTS_STAGE_Q_ROPE, "cos and sin are not multiplied by the factor",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rotation.attention_factor != 0) compute_as(terms, terms.rotation.scaling);
-       terms.rotation.attention_factor = 0;
-     }},
-    {"rope_factor_squared", "QK-ROPE-11", QKCTS_STAGE_Q_ROPE, "cos and sin are multiplied by the factor twice",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.rotation.attention_factor != 0) compute_as(terms, terms.rotation.scaling);
-       terms.rotation.attention_factor *= terms.rotation.attention_factor;
      }},
     {"rope_factor_on_q_only", "QK-ROPE-11", QKCTS_STAGE_K_ROPE, "cos and sin of the keys lack the factor",
      [](qkcts_contract& terms, const qkcts_shape&) {

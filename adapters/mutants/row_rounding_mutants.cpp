@@ -14,17 +14,6 @@ namespace {
 using scalar::infinity;
 using scalar::QueryRow;
 
-template <std::uint32_t qkcts_rounding::*point>
-void drop(qkcts_contract& terms, const qkcts_shape&) {
-  terms.rounding.*point = 0;
-}
-
-template <std::uint32_t qkcts_rounding::*from, std::uint32_t qkcts_rounding::*to>
-void move(qkcts_contract& terms, const qkcts_shape&) {
-  if (terms.rounding.*from == 0 || terms.rounding.*to != 0) return;
-  terms.rounding.*to = std::exchange(terms.rounding.*from, 0);
-}
-
 // Scores by another rounding of tau <q, k>; `form` makes one of them.
 template <class Real>
 struct ScoreFault : scalar::Attention<Real> {
@@ -187,52 +176,13 @@ struct OutputRoundedByKey : scalar::Attention<Real> {
   }
 };
 
-using Points = qkcts_rounding;
-constexpr const char* same_format = "a point that rounds to the storage format of the stage";
-
 constexpr Mutant table[] = {
-    {.id = "round_scaled_q_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_SCORES,
-     .wrong = "the scaled q is not rounded",
-     .edit = drop<&Points::scaled_q>},
     {.id = "round_scaled_q_before_scale",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_SCORES,
      .wrong = "scale rn(q) for rn(scale q)",
      .attention = kernel<QueryRoundedBeforeScale>,
      .invisible = "a scale that is a power of two"},
-    {.id = "round_scaled_q_moved_to_scores",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_SCORES,
-     .wrong = "the scores are rounded, the scaled q is not",
-     .edit = move<&Points::scaled_q, &Points::scores>},
-    {.id = "round_product_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_SCORES,
-     .wrong = "<q, k> is not rounded before the scale comes to it",
-     .edit = drop<&Points::product>},
-    {.id = "round_product_moved_to_scores",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_SCORES,
-     .wrong = "rn(scale <q, k>) for scale rn(<q, k>)",
-     .edit = move<&Points::product, &Points::scores>,
-     .invisible = "a scale that is a power of two"},
-    {.id = "round_product_too",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_SCORES,
-     .wrong = "rn(scale rn(<q, k>)) for rn(scale <q, k>)",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           if (terms.rounding.product == 0 && terms.rounding.scaled_q == 0)
-             terms.rounding.product = terms.rounding.scores;
-         },
-     .invisible = "a scale that is a power of two"},
-    {.id = "round_scores_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_SCORES,
-     .wrong = "the scores are not rounded",
-     .edit = drop<&Points::scores>},
     {.id = "round_scores_before_scale",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_SCORES,
@@ -240,36 +190,12 @@ constexpr Mutant table[] = {
      .attention = kernel<DotRoundedBeforeScale>,
      .source = "philipturner/metal-flash-attention#8",
      .invisible = "a scale that is a power of two"},
-    {.id = "round_scores_moved_to_scaled_q",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_SCORES,
-     .wrong = "the scaled q is rounded, the scores are not",
-     .edit = move<&Points::scores, &Points::scaled_q>},
-    {.id = "round_capped_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_CAPPED,
-     .wrong = "what comes after cap and biases is not rounded",
-     .edit = drop<&Points::capped>},
     {.id = "round_capped_before_bias",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_CAPPED,
      .wrong = "rn(cap(s)) + b for rn(cap(s) + b)",
      .attention = kernel<CapRoundedBeforeBias>,
      .invisible = "no bias after the cap"},
-    {.id = "round_capped_bf16_for_f16",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_CAPPED,
-     .wrong = "bfloat16 for binary16 after cap and biases",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           if (terms.rounding.capped == QKCTS_BINARY16) terms.rounding.capped = QKCTS_BFLOAT16;
-         }},
-    {.id = "round_probs_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_PROBS,
-     .wrong = "p is not rounded",
-     .edit = drop<&Points::probs>,
-     .invisible = same_format},
     {.id = "round_probs_before_sum",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_PROBS,
@@ -281,14 +207,6 @@ constexpr Mutant table[] = {
      .wrong = "rn(w) / sum for rn(w / sum)",
      .attention = kernel<RoundedBeforeDivision>,
      .invisible = "a sum that is a power of two"},
-    {.id = "round_probs_f16_for_bf16",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_PROBS,
-     .wrong = "p is rounded to binary16 for bfloat16",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           if (terms.rounding.probs == QKCTS_BFLOAT16) terms.rounding.probs = QKCTS_BINARY16;
-         }},
     {.id = "round_probs_truncate",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_PROBS,
@@ -300,17 +218,6 @@ constexpr Mutant table[] = {
      .stage = QKCTS_STAGE_OUTPUT,
      .wrong = "the values are weighted by the unrounded p",
      .attention = kernel<UnroundedWeights>},
-    {.id = "round_output_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_OUTPUT,
-     .wrong = "the output is not rounded",
-     .edit = drop<&Points::output>,
-     .invisible = same_format},
-    {.id = "round_output_moved_to_probs",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_PROBS,
-     .wrong = "p is rounded, the output is not",
-     .edit = move<&Points::output, &Points::probs>},
     {.id = "round_output_by_key",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_OUTPUT,

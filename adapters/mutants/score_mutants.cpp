@@ -11,11 +11,6 @@ namespace {
 
 using scalar::QueryRow;
 
-void use_constant(qkcts_score& score, double value) {
-  score.scale_form = QKCTS_SCALE_CONSTANT;
-  score.scale_value = value;
-}
-
 double inv_sqrt(double x) {
   return 1 / std::sqrt(x);
 }
@@ -56,12 +51,6 @@ struct ScaleInBfloat16 : scalar::Attention<Real> {
       : scalar::Attention<Real>(terms, shape, inputs, outputs) {
     for (double& tau : this->tau_) tau = scalar::from_bfloat16(scalar::to_bfloat16(static_cast<float>(tau)));
   }
-};
-
-template <class Real>
-struct HeadsTiled : scalar::Attention<Real> {
-  using scalar::Attention<Real>::Attention;
-  std::int64_t kv_head(std::int64_t h) const override { return h % this->shape_.kv_heads; }
 };
 
 template <class Real>
@@ -173,68 +162,28 @@ struct BiasScaled : scalar::Attention<Real> {
 };
 
 constexpr Mutant table[] = {
-    {"gqa_tile", "QK-HEADS-01", QKCTS_STAGE_SCORES, "query head h reads key head h mod Hkv", nullptr,
-     kernel<HeadsTiled>},
     {"gqa_no_map", "QK-HEADS-01", QKCTS_STAGE_SCORES, "query head h reads key head min(h, Hkv - 1)", nullptr,
      kernel<HeadsUnmapped>},
     {"gqa_tile_boundary", "QK-HEADS-01", QKCTS_STAGE_SCORES, "16 query heads share one key head look-up", nullptr,
      kernel<HeadsTiledBy16>},
-    {"scale_override_ignored", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(D) whatever the contract says",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.score.scale_form = QKCTS_SCALE_INV_SQRT_HEAD_DIM; }},
-    {"scale_d_model", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(Hq D) for 1/sqrt(D)",
-     [](qkcts_contract& terms, const qkcts_shape& shape) {
-       if (terms.score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM)
-         use_constant(terms.score, inv_sqrt(static_cast<double>(shape.head_dim * shape.q_heads)));
-     }},
-    {"scale_by_group", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(D G) for 1/sqrt(D)",
-     [](qkcts_contract& terms, const qkcts_shape& shape) {
-       const std::int64_t group = shape.q_heads / shape.kv_heads;
-       if (terms.score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM)
-         use_constant(terms.score, inv_sqrt(static_cast<double>(shape.head_dim * group)));
-     }},
-    {"scale_from_wrong_dim", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(Dv) for 1/sqrt(D)",
-     [](qkcts_contract& terms, const qkcts_shape& shape) {
-       if (terms.score.scale_form == QKCTS_SCALE_INV_SQRT_HEAD_DIM)
-         use_constant(terms.score, inv_sqrt(static_cast<double>(shape.v_head_dim)));
-     }},
-    {"scale_missing", "QK-SCALE-01", QKCTS_STAGE_SCORES, "the dot product is not scaled",
-     [](qkcts_contract& terms, const qkcts_shape&) { use_constant(terms.score, 1); }},
     {"scale_twice", "QK-SCALE-02", QKCTS_STAGE_SCORES, "the scale is applied to q and to the scores", nullptr,
      kernel<ScaleTwice>},
     {"scale_low_precision", "QK-SCALE-02", QKCTS_STAGE_SCORES, "the scale is rounded to bfloat16", nullptr,
      kernel<ScaleInBfloat16>},
-    {"learned_scale_one", "QK-SCALE-01", QKCTS_STAGE_SCORES, "the learned scale is taken as 1",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.score.scale_form == QKCTS_SCALE_LEARNED_SCALAR) use_constant(terms.score, 1);
-     }},
     {"learned_scale_and_sqrt", "QK-SCALE-01", QKCTS_STAGE_SCORES, "1/sqrt(D) beside the learned scale", nullptr,
      kernel<LearnedScaleAndSqrt>},
     {"dot_fp16", "QK-SCALE-02", QKCTS_STAGE_SCORES, "the dot product is rounded to binary16 before it is scaled",
      nullptr, kernel<DotInBinary16>},
     {"tail_dims_dropped", "QK-SCALE-02", QKCTS_STAGE_SCORES,
      "lanes behind the last whole 32 are left out of the dot product", nullptr, kernel<TailLanesDropped>},
-    {"temperature_ignored", "QK-TEMP-01", QKCTS_STAGE_SCORES, "the scores are not divided by the temperature",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.score.temperature = 1; }},
-    {"temperature_inverted", "QK-TEMP-01", QKCTS_STAGE_SCORES, "the scores are multiplied by the temperature",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.score.temperature != 0) terms.score.temperature = 1 / terms.score.temperature;
-     }},
     {"temperature_after_cap", "QK-TEMP-01", QKCTS_STAGE_CAPPED, "the temperature divides the capped score", nullptr,
      kernel<TemperatureAfterCap>},
-    {"softcap_missing", "QK-CAP-01", QKCTS_STAGE_CAPPED, "no soft-cap",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.score.softcap = 0; }},
     {"softcap_before_scale", "QK-CAP-01", QKCTS_STAGE_CAPPED, "the unscaled dot product is capped", nullptr,
      kernel<CapBeforeScale>},
     {"softcap_after_mask", "QK-CAP-01", QKCTS_STAGE_MASKED,
      "the mask comes before the cap: a hidden key has the score -c", nullptr, kernel<CapAfterMask>},
-    {"bias_ignored", "QK-BIAS-01", QKCTS_STAGE_CAPPED, "no additive bias",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.score.bias_order = QKCTS_BIAS_NONE; }},
     {"bias_before_scale", "QK-BIAS-01", QKCTS_STAGE_CAPPED, "the bias is scaled with the dot product", nullptr,
      kernel<BiasScaled>},
-    {"bias_order_swapped", "QK-BIAS-01", QKCTS_STAGE_CAPPED, "bias and soft-cap change places",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.score.bias_order != QKCTS_BIAS_NONE) terms.score.bias_order = 3 - terms.score.bias_order;
-     }},
 };
 
 }  // namespace

@@ -130,8 +130,6 @@ struct BasesMixed : scalar::Attention<Real> {
 };
 
 constexpr Mutant table[] = {
-    {"sink_ignored", "QK-SINK-01", QKCTS_STAGE_PROBS, "no sink",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.softmax.sink = QKCTS_SINK_NONE; }},
     {"sink_of_first_head", "QK-SINK-01", QKCTS_STAGE_PROBS, "every head uses the sink of head 0", nullptr,
      kernel<SinkOfFirstHead>},
     {"sink_scaled", "QK-SINK-01", QKCTS_STAGE_PROBS, "the sink is scaled like a dot product", nullptr,
@@ -142,31 +140,13 @@ constexpr Mutant table[] = {
      kernel<SinkAloneIsEmpty>},
     {"sink_column_not_in_lse", "QK-SINK-01", QKCTS_STAGE_LSE, "the column is left out of the lse", nullptr,
      kernel<ColumnNotInLse>},
-    {"sink_post_scale_for_column", "QK-SINK-01", QKCTS_STAGE_PROBS, "p of the column form sums to 1",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.softmax.sink == QKCTS_SINK_COLUMN) terms.softmax.sink = QKCTS_SINK_POST_SCALE;
-     }},
-    {"sink_column_for_post_scale", "QK-SINK-01", QKCTS_STAGE_PROBS, "p of the post-scale form holds the sink",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.softmax.sink == QKCTS_SINK_POST_SCALE) terms.softmax.sink = QKCTS_SINK_COLUMN;
-     }},
-    {"sink_post_scale_missing", "QK-SINK-01", QKCTS_STAGE_OUTPUT, "the output is not multiplied by the sink's factor",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.softmax.sink == QKCTS_SINK_POST_SCALE) terms.softmax.sink = QKCTS_SINK_NONE;
-     }},
     {"sink_post_scale_in_lse", "QK-SINK-01", QKCTS_STAGE_LSE, "the lse of the post-scale form holds the sink", nullptr,
      kernel<PostScaleInLse>},
     {"sink_post_scale_inverted", "QK-SINK-01", QKCTS_STAGE_OUTPUT, "exp(lse - z) for exp(z - lse)", nullptr,
      kernel<PostScaleInverted>},
     {"sink_post_scale_lse_base2", "QK-SINK-01", QKCTS_STAGE_OUTPUT, "exp(z - lse) with the lse in base two", nullptr,
      kernel<PostScaleOfReturnedLse>},
-    {"base_e_for_two", "QK-BASE-01", QKCTS_STAGE_PROBS, "e^x for 2^x",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.softmax.base = QKCTS_BASE_E; }},
     {"base_mixed", "QK-BASE-01", QKCTS_STAGE_PROBS, "e^x over a sum of 2^x", nullptr, kernel<BasesMixed>},
-    {"lse_base_e_for_two", "QK-BASE-02", QKCTS_STAGE_LSE, "the natural logarithm where base two is asked for",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.softmax.lse_base = QKCTS_BASE_E; }},
-    {"lse_base_follows_weights", "QK-BASE-02", QKCTS_STAGE_LSE, "the logarithm has the base of the weights",
-     [](qkcts_contract& terms, const qkcts_shape&) { terms.softmax.lse_base = terms.softmax.base; }},
 };
 
 }  // namespace

@@ -173,16 +173,6 @@ struct ZeroKeysCounted : SoftmaxFault<Real> {
   }
 };
 
-template <class Real>
-struct Base2Weights : SoftmaxFault<Real> {
-  using SoftmaxFault<Real>::SoftmaxFault;
-  void softmax(QueryRow<Real>& row) override {
-    const Real lse = row.lse;
-    this->weigh(row, this->largest(row), [](Real x) { return std::exp2(x); });
-    row.lse = lse;
-  }
-};
-
 // Two halves of the keys, merged by weights 2^lse of natural logarithms.
 template <class Real>
 struct MergeInWrongBase : SoftmaxFault<Real> {
@@ -197,12 +187,6 @@ struct MergeInWrongBase : SoftmaxFault<Real> {
     for (std::size_t k = 0; k < row.masked.size(); ++k)
       row.probs[k] *= weight[k < half ? 0 : 1] / part[k < half ? 0 : 1];
   }
-};
-
-template <class Real>
-struct LseInBase2 : SoftmaxFault<Real> {
-  using SoftmaxFault<Real>::SoftmaxFault;
-  void softmax(QueryRow<Real>& row) override { row.lse *= static_cast<Real>(0x1.71547652b82fep+0); }
 };
 
 template <class Real>
@@ -230,10 +214,8 @@ constexpr Mutant table[] = {
      kernel<ExpWithFloor>},
     {"tail_zero_keys", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "padding keys count with the score 0", nullptr,
      kernel<ZeroKeysCounted>},
-    {"softmax_base2", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "2^s for e^s", nullptr, kernel<Base2Weights>},
     {"merge_e_as_base2", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "two halves are merged by 2^lse of natural logarithms",
      nullptr, kernel<MergeInWrongBase>},
-    {"lse_base2", "QK-LSE-01", QKCTS_STAGE_LSE, "the log-sum-exp in base 2", nullptr, kernel<LseInBase2>},
     {"lse_without_max", "QK-LSE-01", QKCTS_STAGE_LSE, "the logarithm of the sum without the row maximum", nullptr,
      kernel<LseWithoutMaximum>},
 };

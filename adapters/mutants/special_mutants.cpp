@@ -105,15 +105,6 @@ constexpr Mutant table[] = {
      nullptr, kernel<InfinityClamped>},
     {"special_infinite_rows_clamped", "QK-SPECIAL-02", QKCTS_STAGE_Q_NORM, "1 in the place of infinity in q and k",
      nullptr, kernel<InfiniteRowsClamped>},
-    {"special_hidden_excluded", "QK-HIDDEN-01", QKCTS_STAGE_OUTPUT, "the value of a hidden key is left out",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.softmax.hidden_values == QKCTS_HIDDEN_PROPAGATED) terms.softmax.hidden_values = QKCTS_HIDDEN_EXCLUDED;
-     }},
-    {"special_hidden_propagated", "QK-HIDDEN-01", QKCTS_STAGE_OUTPUT, "the value of a hidden key times 0 is added",
-     [](qkcts_contract& terms, const qkcts_shape&) {
-       if (terms.softmax.hidden_values == QKCTS_HIDDEN_EXCLUDED) terms.softmax.hidden_values = QKCTS_HIDDEN_PROPAGATED;
-     },
-     kernel<scalar::Attention>, nullptr, Expectation::fail, "pytorch/pytorch#101967"},
 };
 
 }  // namespace

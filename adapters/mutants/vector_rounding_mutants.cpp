@@ -20,11 +20,6 @@ void each_side(qkcts_contract& terms, Edit edit) {
   edit(terms.rounding.v);
 }
 
-template <std::uint32_t qkcts_vector_rounding::*point>
-void drop(qkcts_contract& terms, const qkcts_shape&) {
-  each_side(terms, [](qkcts_vector_rounding& side) { side.*point = 0; });
-}
-
 // The format of one point stands at another, if that one is free.
 template <std::uint32_t qkcts_vector_rounding::*from, std::uint32_t qkcts_vector_rounding::*to>
 void move(qkcts_contract& terms, const qkcts_shape&) {
@@ -32,20 +27,6 @@ void move(qkcts_contract& terms, const qkcts_shape&) {
     if (side.*from == 0 || side.*to != 0) return;
     side.*to = side.*from;
     side.*from = 0;
-  });
-}
-
-template <std::uint32_t qkcts_vector_rounding::*from, std::uint32_t qkcts_vector_rounding::*to>
-void copy(qkcts_contract& terms, const qkcts_shape&) {
-  each_side(terms, [](qkcts_vector_rounding& side) {
-    if (side.*to == 0) side.*to = side.*from;
-  });
-}
-
-template <std::uint32_t qkcts_vector_rounding::*point, std::uint32_t from, std::uint32_t to>
-void reformat(qkcts_contract& terms, const qkcts_shape&) {
-  each_side(terms, [](qkcts_vector_rounding& side) {
-    if (side.*point == from) side.*point = to;
   });
 }
 
@@ -141,22 +122,8 @@ struct SubnormalsFlushed : scalar::Attention<Real> {
 };
 
 using Points = qkcts_vector_rounding;
-constexpr const char* same_format = "a point that rounds to the storage format of the stage";
 
 constexpr Mutant table[] = {
-    {.id = "round_input_norm_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "the normed row is not rounded before the projection",
-     .edit = [](qkcts_contract& terms,
-                const qkcts_shape&) { each_input(terms, [](qkcts_input_rounding& side) { side.norm = 0; }); }},
-    {.id = "round_input_norm_after_gain",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "rn(u g) for rn(rn(u) g) before the projection",
-     .edit = [](qkcts_contract& terms,
-                const qkcts_shape&) { each_input(terms, [](qkcts_input_rounding& side) { side.unit = 0; }); },
-     .invisible = "no gain, or powers of two"},
     {.id = "round_input_norm_before_gain",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_Q_PROJ,
@@ -170,152 +137,30 @@ constexpr Mutant table[] = {
            });
          },
      .invisible = "no gain, or powers of two"},
-    {.id = "round_input_norm_moved_to_projection",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "rn(x^ W) for rn(x^) W",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           for (const auto& [input, side] : {std::pair(&terms.rounding.q_input, &terms.rounding.q),
-                                             std::pair(&terms.rounding.k_input, &terms.rounding.k)}) {
-             if (side->projection == 0) side->projection = input->norm;
-             input->norm = 0;
-           }
-         }},
-    {.id = "round_projection_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_PROJ,
-     .wrong = "the projection is not rounded",
-     .edit = drop<&Points::projection>,
-     .invisible = same_format},
     {.id = "round_projection_before_bias",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_Q_PROJ,
      .wrong = "rn(rn(x W) + b) for rn(x W + b)",
      .attention = kernel<ProductRounded>,
      .invisible = "no bias"},
-    {.id = "round_root_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_NORM,
-     .wrong = "the root is not rounded",
-     .edit = drop<&Points::root>},
-    {.id = "round_root_moved_to_reciprocal",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_NORM,
-     .wrong = "c rn(1/d) for c / rn(d)",
-     .edit = move<&Points::root, &Points::reciprocal>},
-    {.id = "round_root_bf16_for_f16",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_K_NORM,
-     .wrong = "the root of k is rounded to bfloat16 for binary16",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           if (terms.rounding.k.root == QKCTS_BINARY16) terms.rounding.k.root = QKCTS_BFLOAT16;
-         }},
-    {.id = "round_reciprocal_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_NORM,
-     .wrong = "c / d for c rn(1/d)",
-     .edit = drop<&Points::reciprocal>},
-    {.id = "round_reciprocal_moved_to_root",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_K_NORM,
-     .wrong = "c / rn(d) for c rn(1/d) of k",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           Points& k = terms.rounding.k;
-           if (k.reciprocal == 0 || k.root != 0) return;
-           k.root = k.reciprocal;
-           k.reciprocal = 0;
-         }},
-    {.id = "round_after_gain",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_NORM,
-     .wrong = "rn(u g) for rn(rn(u) g): OLMo 2 for Qwen 3",
-     .edit = drop<&Points::unit>,
-     .source = "NVIDIA/TransformerEngine#1132",
-     .invisible = "no gain, or powers of two"},
-    {.id = "round_before_gain",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_NORM,
-     .wrong = "rn(rn(u) g) for rn(u g): Qwen 3 for OLMo 2",
-     .edit = copy<&Points::norm, &Points::unit>,
-     .source = "huggingface/transformers#30236",
-     .invisible = "no gain, or powers of two"},
     {.id = "round_unit_for_norm",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_Q_NORM,
      .wrong = "rn(u) g for rn(u g)",
      .edit = move<&Points::norm, &Points::unit>,
      .invisible = "no gain, or powers of two"},
-    {.id = "no_round_between_norm_and_rope",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_NORM,
-     .wrong = "the end of the norm is not rounded",
-     .edit = drop<&Points::norm>,
-     .source = "flashinfer-ai/flashinfer#3148",
-     .invisible = "position 0"},
     {.id = "round_norm_truncates",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_Q_NORM,
      .wrong = "the end of the norm drops the low bits",
      .attention = kernel<NormTruncates>,
      .source = "ROCm/aiter#5151"},
-    {.id = "round_norm_f16_for_bf16",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_NORM,
-     .wrong = "the end of the norm is rounded to binary16 for bfloat16",
-     .edit = reformat<&Points::norm, QKCTS_BFLOAT16, QKCTS_BINARY16>},
-    {.id = "round_norm_e4m3fn_for_e5m2",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_K_NORM,
-     .wrong = "k is rounded to e4m3fn for e5m2",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           if (terms.rounding.k.norm == QKCTS_E5M2) terms.rounding.k.norm = QKCTS_E4M3FN;
-         }},
-    {.id = "round_norm_of_q_for_k",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_K_NORM,
-     .wrong = "the norm of k is rounded where that of q is",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           const Points& q = terms.rounding.q;
-           Points& k = terms.rounding.k;
-           k.root = q.root;
-           k.reciprocal = q.reciprocal;
-           k.unit = q.unit;
-           k.norm = q.norm;
-         }},
-    {.id = "round_v_unit_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_V_NORM,
-     .wrong = "rn(u g) for rn(rn(u) g) of v",
-     .edit = [](qkcts_contract& terms, const qkcts_shape&) { terms.rounding.v.unit = 0; },
-     .invisible = "no gain, or powers of two"},
-    {.id = "round_v_reciprocal_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_V_NORM,
-     .wrong = "c / d for c rn(1/d) of v",
-     .edit = [](qkcts_contract& terms, const qkcts_shape&) { terms.rounding.v.reciprocal = 0; }},
     {.id = "round_v_norm_dropped",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_V_NORM,
      .wrong = "the end of the norm of v is not rounded",
      .edit = [](qkcts_contract& terms, const qkcts_shape&) { terms.rounding.v.norm = 0; },
-     .invisible = same_format},
-    {.id = "round_rope_product_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_ROPE,
-     .wrong = "rn(a C - b S) for rn(rn(a C) - rn(b S))",
-     .edit = drop<&Points::rope_product>,
-     .invisible = "position 0"},
-    {.id = "round_rope_product_too",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_ROPE,
-     .wrong = "rn(rn(a C) - rn(b S)) for rn(a C - b S)",
-     .edit = copy<&Points::rope, &Points::rope_product>,
-     .invisible = "position 0"},
+     .invisible = "a point that rounds to the storage format of the stage"},
     {.id = "round_rope_product_ties_away",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_Q_ROPE,
@@ -328,31 +173,12 @@ constexpr Mutant table[] = {
      .wrong = "rn(a C) - rn(b S) for rn(a C - b S)",
      .edit = move<&Points::rope, &Points::rope_product>,
      .invisible = "position 0"},
-    {.id = "round_rope_dropped",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_ROPE,
-     .wrong = "the sums of the rotation are not rounded",
-     .edit = drop<&Points::rope>,
-     .invisible = same_format},
     {.id = "round_rope_whole_head",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_Q_ROPE,
      .wrong = "lanes that do not turn are rounded too",
      .attention = kernel<RoundsWholeHead>,
      .invisible = "R = D, or a point at the norm before"},
-    {.id = "round_rope_bf16_for_f16",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_K_ROPE,
-     .wrong = "the rotated k is rounded to bfloat16 for binary16",
-     .edit =
-         [](qkcts_contract& terms, const qkcts_shape&) {
-           if (terms.rounding.k.rope == QKCTS_BINARY16) terms.rounding.k.rope = QKCTS_BFLOAT16;
-         }},
-    {.id = "round_rope_e5m2_for_e4m3fn",
-     .clause = "QK-ROUND-01",
-     .stage = QKCTS_STAGE_Q_ROPE,
-     .wrong = "the rotated vectors are rounded to e5m2 for e4m3fn",
-     .edit = reformat<&Points::rope, QKCTS_E4M3FN, QKCTS_E5M2>},
     {.id = "round_e4m3fn_subnormals_flushed",
      .clause = "QK-ROUND-01",
      .stage = QKCTS_STAGE_Q_ROPE,
@@ -360,13 +186,6 @@ constexpr Mutant table[] = {
      .attention = kernel<SubnormalsFlushed>,
      .source = "tenstorrent/tt-metal#50082",
      .invisible = "entries from 2^-6 on"},
-    {.id = "fp8_no_saturate",
-     .clause = "QK-ROUND-02",
-     .stage = QKCTS_STAGE_Q_ROPE,
-     .wrong = "what exceeds 448 becomes NaN",
-     .edit = [](qkcts_contract& terms, const qkcts_shape&) { terms.rounding.saturate = 0; },
-     .source = "openvinotoolkit/openvino#36751",
-     .invisible = "entries up to 464"},
     {.id = "fp8_largest_240",
      .clause = "QK-ROUND-02",
      .stage = QKCTS_STAGE_Q_ROPE,

@@ -25,6 +25,11 @@ void add_vectors(CLI::App& app, Command& command);
 void add_adapters(CLI::App& app, Command& command);
 void add_describe(CLI::App& app, Command& command);
 void add_run(CLI::App& app, Command& command);
+void add_export(CLI::App& app, Command& command);
+void add_answer(CLI::App& app, Command& command);
+void add_check(CLI::App& app, Command& command);
 void add_explain(CLI::App& app, Command& command);
+void add_diagnose(CLI::App& app, Command& command);
+void add_adequacy(CLI::App& app, Command& command);
 
 }  // namespace qkcts::cli

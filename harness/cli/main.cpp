@@ -81,7 +81,12 @@ int main(int argc, char** argv) {
   qkcts::cli::add_adapters(app, command);
   qkcts::cli::add_describe(app, command);
   qkcts::cli::add_run(app, command);
+  qkcts::cli::add_export(app, command);
+  qkcts::cli::add_answer(app, command);
+  qkcts::cli::add_check(app, command);
   qkcts::cli::add_explain(app, command);
+  qkcts::cli::add_diagnose(app, command);
+  qkcts::cli::add_adequacy(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -14,13 +14,13 @@
 #include "conformance/file.hpp"
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/run.hpp"
 #include "harness/failure_text.hpp"
 #include "harness/interruption.hpp"
 #include "harness/relation_report.hpp"
 #include "harness/report_html.hpp"
 #include "harness/report_junit.hpp"
 #include "harness/report_text.hpp"
-#include "harness/run_session.hpp"
 #include "harness/value_text.hpp"
 
 namespace qkcts::cli {
@@ -36,6 +36,10 @@ struct RunArguments {
   int repeat = 1;
   bool in_process = false;
   bool relations_only = false;
+  bool strict_protocol = false;
+  bool diagnose = false;
+  int diagnosed = DiagnoseOptions{}.cases;
+  std::string bundle;
   std::vector<std::string> gtest;
 };
 
@@ -81,14 +85,6 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), last_ = start_;
 };
 
-// Before the run, so that a mistyped folder costs nothing.
-void make_report_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw WriteError(fmt::format("{}: cannot be created: {}", folder, error.message()));
-  if (!std::filesystem::is_directory(folder, error)) throw WriteError(fmt::format("{}: is no folder", folder));
-}
-
 void write_reports(const RunRecord& record, const std::string& folder) {
   write_file_atomically(folder + "/run.json", run_json_text(record));
   write_file_atomically(folder + "/junit.xml", junit_xml(record));
@@ -99,6 +95,7 @@ void write_reports(const RunRecord& record, const std::string& folder) {
 RunRequest request_from(const RunArguments& given) {
   RunRequest request;
   request.adapter = resolve_adapter(given.adapter);
+  if (given.strict_protocol) request.adapter.strictness = Strictness::everything;
   request.corpus_path = given.corpus;
   request.case_glob = given.case_glob;
   if (!given.profile.empty()) request.options.profile = given.profile;
@@ -116,29 +113,9 @@ RunRequest request_from(const RunArguments& given) {
 }
 
 int run(const RunArguments& given) {
-  const RunRequest request = request_from(given);
-  if (!given.output.empty()) make_report_folder(given.output);
-  catch_interruption();
-  Progress progress;
-  const std::optional<RunRecord> record =
-      run_corpus(request, {[&](std::size_t cases) { progress.start(cases); },
-                           [&](const RunRecord& now, const CaseResult& result) { progress.after_case(now, result); },
-                           [&](const RunRecord& now, const RelationResult& result) {
-                             progress.print_failure(relation_failure_text(now, result), result.slug, result.verdict);
-                           }});
-  progress.clear();
-  if (!record) return 0;
-  fmt::print("{} {} ({}) on {}, suite {} {}\n\n", record->description.name, record->description.version, given.adapter,
-             given.corpus, record->corpus_suite, record->corpus_digest.substr(0, 12));
-  if (record->cases.empty() && record->relations.empty()) {
-    fmt::print("No case matches; `qkcts inspect {} --names` lists them.\n", shell_quoted(given.corpus));
-  } else {
-    if (!record->cases.empty() && !given.relations_only) fmt::print("{}\n", result_table(*record));
-    if (!record->relations.empty()) fmt::print("{}\n", relation_table_text(*record));
-  }
-  fmt::print("{}", summary_text(*record));
-  if (!given.output.empty()) write_reports(*record, given.output);
-  return exit_code(*record);
+  const DiagnoseOptions diagnosis = {given.diagnosed, "*", given.bundle};
+  if (!given.bundle.empty()) make_report_folder(given.bundle);
+  return run_and_report(request_from(given), given.output, given.diagnose ? &diagnosis : nullptr);
 }
 
 // An adapter in this process may end it with any exit status. So the run is a child that says when it has come to its
@@ -172,10 +149,54 @@ int run_supervised(const RunArguments& given) {
 
 }  // namespace
 
+void make_report_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw WriteError(fmt::format("{}: cannot be created: {}", folder, error.message()));
+  if (!std::filesystem::is_directory(folder, error)) throw WriteError(fmt::format("{}: is no folder", folder));
+}
+
+void diagnose_and_print(const RunRequest& request, RunRecord& record, const DiagnoseOptions& options) {
+  record.diagnosis = diagnose(request, record, options, [](const CaseDiagnosis& one, std::size_t done, std::size_t all) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    fmt::print(stderr, "\r{:70}\r", "");
+    if (done < all) fmt::print(stderr, "diagnosed {} of {}, last {:.40}", done, all, one.slug);
+  });
+  fmt::print("{}", diagnosis_text(*record.diagnosis));
+}
+
+int run_and_report(const RunRequest& request, const std::string& folder, const DiagnoseOptions* diagnosis) {
+  if (!folder.empty()) make_report_folder(folder);
+  catch_interruption();
+  Progress progress;
+  std::optional<RunRecord> record =
+      run_corpus(request, {[&](std::size_t cases) { progress.start(cases); },
+                           [&](const RunRecord& now, const CaseResult& result) { progress.after_case(now, result); },
+                           [&](const RunRecord& now, const RelationResult& result) {
+                             progress.print_failure(relation_failure_text(now, result), result.slug, result.verdict);
+                           }});
+  progress.clear();
+  if (!record) return 0;
+  fmt::print("{} {} ({}) on {}, suite {} {}\n\n", record->description.name, record->description.version,
+             request.adapter.given, request.corpus_path, record->corpus_suite, record->corpus_digest.substr(0, 12));
+  if (record->cases.empty() && record->relations.empty()) {
+    fmt::print("No case matches; `qkcts inspect {} --names` lists them.\n", shell_quoted(request.corpus_path));
+  } else {
+    if (!record->cases.empty() && request.options.judging == Judging::values_and_relations)
+      fmt::print("{}\n", result_table(*record));
+    if (!record->relations.empty()) fmt::print("{}\n", relation_table_text(*record));
+  }
+  if (diagnosis != nullptr) diagnose_and_print(request, *record, *diagnosis);
+  fmt::print("{}", summary_text(*record));
+  if (!folder.empty()) write_reports(*record, folder);
+  return exit_code(*record);
+}
+
 void add_run(CLI::App& app, Command& command) {
   CLI::App* const sub = app.add_subcommand("run", "Run an adapter on a corpus and judge what it computes");
   auto given = std::make_shared<RunArguments>();
-  sub->add_option("ADAPTER", given->adapter, "Shared library, or scalar, avx2, mutants, template; options follow a '?'")
+  sub->add_option("ADAPTER", given->adapter,
+                  "Shared library, or scalar, avx2, mutants, template (options follow a '?'), or 'cmd:PROGRAM ...'")
       ->required();
   sub->add_option("FILE", given->corpus, "Corpus of golden vectors (.h5)")->required();
   sub->add_option("GTEST", given->gtest, "Behind --: arguments of GoogleTest, e.g. --gtest_filter=*.probs");
@@ -194,11 +215,24 @@ void add_run(CLI::App& app, Command& command) {
   sub->add_flag("--in-process", given->in_process, "No worker process: for debuggers; a crash ends the program");
   sub->add_flag("--relations-only", given->relations_only,
                 "Judge relations alone (docs/relations.md): no golden value is used, and no machine profile need fit");
+  sub->add_flag("--strict-protocol", given->strict_protocol,
+                "A command's messages and results must hold nothing that their schema does not know");
   sub->add_option("--limits", given->limits, "Own tolerances (JSON), judged beside the proven budgets")
       ->type_name("FILE");
   sub->add_option("-o,--output", given->output, "Folder for run.json, junit.xml and report.html")->type_name("DIR");
+  CLI::Option* const diagnose =
+      sub->add_flag("--diagnose", given->diagnose, "Say what failing cases compute instead (docs/diagnosis.md)");
+  sub->add_option("--diagnose-cases", given->diagnosed, "So many of them, different contracts first; 0: all")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str()
+      ->needs(diagnose);
+  sub->add_option("--bundle", given->bundle, "Folder for a small reproducer of each case that is diagnosed")
+      ->type_name("DIR")
+      ->needs(diagnose);
+  diagnose->excludes("--relations-only");
   sub->footer(
       "Example: qkcts run ./libmine.so core.h5 --case 'qwen3_rmsnorm/*' -o report\n"
+      "         qkcts run 'cmd:python3 my_adapter.py' core.h5\n"
       "         qkcts run avx2 core.h5 -- --gtest_list_tests\n"
       "Exit code: 0 conforming, 1 not conforming, 4 the adapter cannot be run, 5 nothing was run");
   sub->callback([given, stages, &command] {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two sums of a budget that have a term per query, key and element. Every sum is formed in the order of its terms,
+// whatever the number of lanes.
+#pragma once
+
+#include <cstddef>
+
+namespace qkcts {
+
+// Over the keys of a row, per element d of its output.
+struct ValueTerms {
+  const double* const* v = nullptr;  // one pointer per key
+  const double* moved = nullptr;     // p (e^t - 1) of each
+  const double* grown = nullptr;     // p e^t of each
+  std::size_t keys = 0, length = 0;
+  const double* exact = nullptr;  // o
+};
+struct ValueSums {
+  double* moved = nullptr;     // sum p (e^t - 1) |v - o|
+  double* spread = nullptr;    // sum p e^t |v - o|
+  double* weighted = nullptr;  // sum p e^t |v|
+};
+// Adds to the sums.
+void add_value_terms(const ValueTerms& terms, const ValueSums& sums);
+
+// Over the elements of q and k, per key.
+struct ProductTerms {
+  const double* q_size = nullptr;   // |q| + Dq
+  const double* q_error = nullptr;  // Dq
+  std::size_t elements = 0, keys = 0;
+  // |k| + Dk, Dk, |k| of element d and key i at d * stride + i.
+  const double* k_size = nullptr;
+  const double* k_error = nullptr;
+  const double* k_magnitude = nullptr;
+  std::size_t stride = 0;
+};
+struct ProductSums {
+  double* size = nullptr;   // A = sum (|q| + Dq)(|k| + Dk)
+  double* moved = nullptr;  // B = sum (|q| + Dq) Dk + Dq |k|
+};
+// Adds to the sums.
+void add_product_terms(const ProductTerms& terms, const ProductSums& sums);
+
+// How many of `tops` lie above each of `levels`.
+void count_above(const double* tops, std::size_t top_count, const double* levels, std::size_t level_count,
+                 double* counts);
+
+}  // namespace qkcts

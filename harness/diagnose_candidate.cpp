@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/diagnose_candidate.hpp"
+
+#include <cstring>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "conformance/contract_field.hpp"
+#include "conformance/neighbour.hpp"
+#include "harness/diagnose_number.hpp"
+#include "harness/diagnose_slip.hpp"
+
+namespace qkcts {
+namespace {
+
+std::string bytes_of(const qkcts_contract& terms) {
+  return {reinterpret_cast<const char*>(&terms), sizeof terms};
+}
+
+// What of `changed` differs from `own` is written to `result`; false if it stands there already, changed otherwise. No
+// member is smaller than a word, and a number that differs in one word is taken whole.
+bool take_changes(const qkcts_contract& own, const qkcts_contract& changed, qkcts_contract& result) {
+  constexpr std::size_t count = sizeof(qkcts_contract) / sizeof(std::uint32_t);
+  using Words = std::array<std::uint32_t, count>;
+  const auto words = [](const qkcts_contract& terms) {
+    Words w{};
+    std::memcpy(w.data(), &terms, sizeof terms);
+    return w;
+  };
+  const Words before = words(own), wanted = words(changed);
+  Words made = words(result);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (wanted[i] == before[i]) continue;
+    if (made[i] != before[i] && made[i] != wanted[i]) return false;
+    made[i] = wanted[i];
+  }
+  std::memcpy(&result, made.data(), sizeof result);
+  return true;
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates(const Case& c) {
+  const qkcts_contract own = normalised(c.contract.terms);
+  std::vector<Candidate> list;
+  std::set<std::string> known = {bytes_of(own)};
+  for (const std::vector<Neighbour>& source : {neighbours(own), usual_numbers(own, c.shape)})
+    for (const Neighbour& neighbour : source)
+      if (known.insert(bytes_of(neighbour.terms)).second) list.push_back({neighbour.name, neighbour.terms, {}});
+  const std::vector<InputSlip> slips = input_slips(c);
+  for (const InputSlip& slip : slips) list.push_back({slip_name(slip), own, {slip}});
+  // q and k alike, cos and sin alike.
+  for (std::size_t i = 0; i < slips.size(); ++i)
+    for (std::size_t j = i + 1; j < slips.size(); ++j)
+      if (slips[i].clause == slips[j].clause && slips[i].kind == slips[j].kind && slips[i].input != slips[j].input)
+        list.push_back({slip_name(slips[i]) + ", " + slip_name(slips[j]), own, {slips[i], slips[j]}});
+  return list;
+}
+
+std::optional<Candidate> joined(const qkcts_contract& own_terms, const Candidate& a, const Candidate& b) {
+  const qkcts_contract own = normalised(own_terms);
+  Candidate both{a.name + " and " + b.name, own, a.slips};
+  if (!take_changes(own, a.terms, both.terms) || !take_changes(own, b.terms, both.terms)) return std::nullopt;
+  for (const InputSlip& slip : b.slips) {
+    for (const InputSlip& other : a.slips)
+      if (other.input == slip.input) return std::nullopt;
+    both.slips.push_back(slip);
+  }
+  both.terms = normalised(both.terms);
+  if (!contract_fault(both.terms).empty()) return std::nullopt;
+  const std::string bytes = bytes_of(both.terms);
+  const bool is_new = a.slips.empty() && b.slips.empty() ? bytes != bytes_of(a.terms) && bytes != bytes_of(b.terms)
+                                                         : bytes != bytes_of(own) || both.slips.size() > 1;
+  return is_new ? std::optional(both) : std::nullopt;
+}
+
+std::optional<Case> case_of(const Case& c, const Candidate& candidate) {
+  if (candidate.slips.empty()) return case_under(c, candidate.terms);
+  Case other = c;
+  for (const InputSlip& slip : candidate.slips)
+    if (!apply(slip, other)) return std::nullopt;
+  return case_under(other, candidate.terms);
+}
+
+std::vector<ClauseDifference> changes_of(const Contract& own, const Candidate& candidate) {
+  Contract other = own;
+  other.terms = candidate.terms;
+  std::vector<ClauseDifference> changes = contract_differences(own, other);
+  for (const InputSlip& slip : candidate.slips)
+    changes.push_back({slip.clause, "input " + std::string(input_name(slip.input)), "as it stands", slip_text(slip)});
+  return changes;
+}
+
+}  // namespace qkcts

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/diagnose_explanation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace qkcts {
+namespace {
+
+constexpr double of_another_class = 64;  // what an element of another class adds to the distance
+
+// A stage that a contract has not is the one before it: a kernel that skips it hands on what it got. QKCTS_STAGE_COUNT:
+// the input.
+qkcts_stage stage_before(qkcts_stage stage) {
+  switch (stage) {
+    case QKCTS_STAGE_Q_ROPE:
+      return QKCTS_STAGE_Q_NORM;
+    case QKCTS_STAGE_K_ROPE:
+      return QKCTS_STAGE_K_NORM;
+    case QKCTS_STAGE_Q_NORM:
+      return QKCTS_STAGE_Q_PROJ;
+    case QKCTS_STAGE_K_NORM:
+      return QKCTS_STAGE_K_PROJ;
+    case QKCTS_STAGE_CAPPED:
+      return QKCTS_STAGE_SCORES;
+    case QKCTS_STAGE_MASKED:
+      return QKCTS_STAGE_CAPPED;
+    default:
+      return QKCTS_STAGE_COUNT;
+  }
+}
+
+qkcts_stage stage_that_holds(const qkcts_contract& terms, qkcts_stage stage) {
+  while (stage != QKCTS_STAGE_COUNT && (stages_of(terms) & bit(stage)) == 0) stage = stage_before(stage);
+  return stage;
+}
+
+const Tensor& input_of(const Case& c, qkcts_stage stage) {
+  const bool of_queries = stage == QKCTS_STAGE_Q_ROPE || stage == QKCTS_STAGE_Q_NORM || stage == QKCTS_STAGE_Q_PROJ;
+  return c.inputs.at(of_queries ? Input::q : stage == QKCTS_STAGE_V_NORM ? Input::v : Input::k);
+}
+
+GoldenStage input_as_stage(const Case& c, qkcts_stage stage, const std::vector<std::uint32_t>& rows) {
+  GoldenStage result;
+  result.present = true;
+  result.values.rows = rows;
+  StageBudget& budget = result.budgets.emplace_back();
+  const Tensor& x = input_of(c, stage);
+  const auto length = static_cast<std::size_t>(row_length(stage, c.shape));
+  for (const std::uint32_t row : rows)
+    for (std::size_t i = row * length; i < (row + 1) * length; ++i) {
+      result.values.expected.push_back(x.pattern(i));
+      result.values.hi.push_back(x.value(i));
+      result.values.lo.push_back(0);
+      result.values.rule.push_back(ElementRule::budget);
+      budget.delta.push_back(0);
+      budget.trust.push_back(Trust::judged);
+    }
+  return result;
+}
+
+bool is_judged(qkcts_stage stage, const JudgedElement& element) {
+  switch (element.rule) {
+    case ElementRule::budget:
+    case ElementRule::budget_exact:
+      return element.trust == Trust::judged;
+    case ElementRule::hidden:
+      return stage == QKCTS_STAGE_MASKED;
+    case ElementRule::free:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+std::uint64_t Explanation::all_judged() const {
+  return std::accumulate(judged.begin(), judged.end(), std::uint64_t{0});
+}
+
+std::uint64_t Explanation::all_explained() const {
+  return std::accumulate(explained.begin(), explained.end(), std::uint64_t{0});
+}
+
+Explainer::Explainer(const Observation& observation)
+    : observation_(observation),
+      profile_(profile_named(observation.golden().profiles[observation.profile()], observation.golden().own_profiles)),
+      vectors_(std::make_unique<Evaluation>(observation.golden().input, StageRows{})),
+      budgets_(std::make_unique<CaseBudgets>(observation.golden().input, vectors_->vectors(), profile_)) {}
+
+Explainer::~Explainer() = default;
+
+// The stages that the rows ask for under the other contract. Where q, k and v mean the same under both, their stages are
+// those of the case itself.
+std::array<GoldenStage, QKCTS_STAGE_COUNT> Explainer::evaluated(const Case& other, const StageRows& rows) const {
+  std::array<GoldenStage, QKCTS_STAGE_COUNT> made;
+  const GoldenCase& golden = observation_.golden();
+  const bool shares = have_same_vectors(golden.input, other);
+  StageRows asked = rows;
+  if (shares) {
+    for (const qkcts_stage stage : all_stages) {
+      if ((attention_stages & bit(stage)) != 0 || asked[stage].empty()) continue;
+      made[stage].present = true;
+      made[stage].values = golden.stages[stage].values;
+      made[stage].budgets = {golden.stages[stage].budgets[observation_.profile()]};
+      asked[stage].clear();
+    }
+  }
+  Evaluation evaluation = shares ? Evaluation(other, asked, *vectors_) : Evaluation(other, asked);
+  if (!shares) evaluation.evaluate_stored_vectors();
+  const std::vector<std::uint32_t> attention = attention_rows_of(other, asked);
+  if (!attention.empty()) evaluation.evaluate_rows(attention);
+  CaseBudgets budgets = shares ? CaseBudgets(other, *budgets_) : CaseBudgets(other, evaluation.vectors(), profile_);
+  std::array<StageBudget, QKCTS_STAGE_COUNT> deltas = budgets.of(evaluation.rows(), asked);
+  ReferenceResult result = evaluation.result();
+  for (const qkcts_stage stage : all_stages) {
+    if (asked[stage].empty()) continue;
+    made[stage].present = true;
+    made[stage].values = std::move(result.stages[stage]);
+    made[stage].budgets = {std::move(deltas[stage])};
+  }
+  return made;
+}
+
+std::optional<Explanation> Explainer::on(const Case& other, const StageRows& rows) const {
+  const qkcts_contract& terms = other.contract.terms;
+  StageRows asked;
+  for (const qkcts_stage stage : all_stages) {
+    const qkcts_stage holder = rows[stage].empty() ? QKCTS_STAGE_COUNT : stage_that_holds(terms, stage);
+    if (holder == QKCTS_STAGE_COUNT) continue;
+    std::vector<std::uint32_t> joined;
+    std::set_union(asked[holder].begin(), asked[holder].end(), rows[stage].begin(), rows[stage].end(),
+                   std::back_inserter(joined));
+    asked[holder] = std::move(joined);
+  }
+  Explanation explanation;
+  try {
+    const std::array<GoldenStage, QKCTS_STAGE_COUNT> made = evaluated(other, asked);
+    for (const qkcts_stage stage : all_stages) {
+      if (rows[stage].empty()) continue;
+      const qkcts_stage holder = stage_that_holds(terms, stage);
+      judge(explanation, other, stage,
+            holder == QKCTS_STAGE_COUNT ? input_as_stage(other, stage, rows[stage]) : made[holder]);
+    }
+  } catch (const UndecidedError&) {
+    return std::nullopt;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+  return explanation;
+}
+
+// Over the rows of `values` that the case stores of this stage.
+void Explainer::judge(Explanation& explanation, const Case& other, qkcts_stage stage, const GoldenStage& values) const {
+  const GoldenStage& own = observation_.golden().stages[stage];
+  const StageBudget& own_budget = own.budgets[observation_.profile()];
+  const auto length = static_cast<std::size_t>(row_length(stage, other.shape));
+  for (std::size_t r = 0; r < values.values.rows.size(); ++r) {
+    const std::uint32_t row = values.values.rows[r];
+    const auto found = std::lower_bound(own.values.rows.begin(), own.values.rows.end(), row);
+    if (found == own.values.rows.end() || *found != row) continue;
+    const std::size_t first = static_cast<std::size_t>(found - own.values.rows.begin()) * length;
+    const RowContext context = row_context(values.values, r * length, length, other.contract.terms.softmax);
+    for (std::size_t column = 0; column < length; ++column) {
+      const JudgedElement element =
+          judge_element(stage, other.inputs.format, observation_.got(stage, row, column), values, r * length + column,
+                        values.budgets.front(), context);
+      const bool breach = element.breach != Breach::none;
+      if (is_judged(stage, element) || breach) {
+        ++explanation.judged[stage];
+        if (!breach) ++explanation.explained[stage];
+        explanation.worst = std::max(explanation.worst, element.ratio);
+      } else if (observation_.fails(stage, first + column)) {
+        ++explanation.uncovered;
+      }
+      const double off = std::fabs(element.got_value - element.exact.hi);
+      const double unit = static_cast<double>(own_budget.delta[first + column]);
+      if (breach && !std::isfinite(off)) {
+        explanation.distance += of_another_class;
+      } else if (breach && unit > 0 && std::isfinite(unit)) {
+        explanation.distance += std::min(of_another_class, std::log2(std::max(1.0, off / unit)));
+      }
+    }
+  }
+}
+
+}  // namespace qkcts

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrong kernels, and what a diagnosis says of them: from every stage, and from the outputs alone as of a fused kernel.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "harness/diagnose.hpp"
+#include "harness/diagnose_observation.hpp"
+#include "harness/diagnose_rerun.hpp"
+#include "harness/diagnose_stage.hpp"
+#include "vectors/generate.hpp"
+#include "vectors/row_selection.hpp"
+
+namespace qkcts {
+namespace {
+
+constexpr StageSet outputs_alone = bit(QKCTS_STAGE_OUTPUT) | bit(QKCTS_STAGE_LSE);
+
+struct Subject {
+  const char* mutant;
+  const char* contract;
+  const char* family;
+  const char* clause;  // that has to be among what the likeliest match changes
+  const char* shape = "2,4,2,5,9,16,12";
+};
+
+void PrintTo(const Subject& subject, std::ostream* out) {
+  *out << subject.mutant;
+}
+
+GoldenCase small_case(const Subject& subject, Format format) {
+  GoldenCase golden;
+  PlannedCase planned;
+  planned.contract = shipped_contract(subject.contract);
+  planned.family = subject.family;
+  planned.format = format;
+  planned.shape = shape_from_text(subject.shape);
+  planned.slug = case_slug(planned.contract, planned.family, format, planned.shape, 0);
+  planned.seed = case_seed(1, planned.slug);
+  golden.input = make_case(planned, golden.first_position);
+  golden.family = planned.family;
+  golden.profiles = {profiles_for(format).front().name};
+  std::vector<DroppedProfile> dropped;
+  seal(golden, select_rows(planned.contract.terms, planned.shape, 0, 1), dropped);
+  return golden;
+}
+
+struct Outcome {
+  GoldenCase golden;
+  CaseResult result;
+  KeptOutputs kept;
+};
+
+class Adapter {
+ public:
+  explicit Adapter(const std::string& spec) : runner_(in_process_runner(resolve_adapter(spec))) {
+    description_ = description_from_json(runner_->open(true).description, spec);
+  }
+  Outcome run(GoldenCase golden, StageSet stages) {
+    Outcome outcome{std::move(golden), {}, {}};
+    RunOptions options;
+    options.stages = stages;
+    outcome.result = run_case(*runner_, description_, outcome.golden, options, &outcome.kept);
+    return outcome;
+  }
+  Rerunner rerunner(StageSet stages) const {
+    RunOptions options;
+    options.stages = stages;
+    return {*runner_, description_, options};
+  }
+
+ private:
+  std::unique_ptr<AdapterRunner> runner_;
+  AdapterDescription description_;
+};
+
+CaseDiagnosis diagnosis_of_mutant(const Subject& subject, Format format, StageSet stages) {
+  Adapter adapter(std::string("mutants?mutant=") + subject.mutant);
+  const Outcome outcome = adapter.run(small_case(subject, format), stages);
+  EXPECT_EQ(verdict_name(outcome.result.verdict), "fail") << subject.mutant;
+  if (outcome.result.verdict != Verdict::fail) return {};
+  return diagnose_outputs(outcome.golden, outcome.result, outcome.kept.outputs, 2);
+}
+
+bool changes(const Suspect& suspect, std::string_view clause) {
+  return std::any_of(suspect.changes.begin(), suspect.changes.end(),
+                     [&](const ClauseDifference& change) { return change.clause == clause; });
+}
+
+class Named : public testing::TestWithParam<Subject> {};
+
+void expect_named(const Subject& subject, const CaseDiagnosis& d) {
+  ASSERT_FALSE(d.matches.empty()) << diagnosis_text(d);
+  EXPECT_TRUE(changes(d.matches.front(), subject.clause)) << diagnosis_text(d);
+  for (const Suspect& match : d.matches) {
+    EXPECT_EQ(match.explained, match.judged) << match.name;
+    EXPECT_LE(match.worst, 1) << match.name;
+    EXPECT_GT(match.judged, 0U) << match.name;
+  }
+  EXPECT_EQ(d.finding, d.matches.size() == 1 ? Finding::matched : Finding::ambiguous);
+  EXPECT_FALSE(d.cut);
+}
+
+TEST_P(Named, FromOutputsAlone) {
+  expect_named(GetParam(), diagnosis_of_mutant(GetParam(), Format::binary32, outputs_alone));
+}
+
+TEST_P(Named, FromEveryStage) {
+  expect_named(GetParam(), diagnosis_of_mutant(GetParam(), Format::binary32, ~StageSet{0}));
+}
+
+constexpr Subject subjects[] = {
+    {"eps_outside_sqrt", "clause_eps_inside_root", "eps_edge", "QK-EPS-02"},
+    {"eps_inside_sqrt", "clause_eps_outside_root", "eps_edge", "QK-EPS-02"},
+    {"eps_clamp_mean", "clause_eps_inside_root", "eps_edge", "QK-EPS-02"},
+    {"eps_dropped", "clause_eps_inside_root", "eps_edge", "QK-EPS-01"},
+    {"eps_hardcoded_1e_5", "qwen3_rmsnorm", "eps_edge", "QK-EPS-01"},
+    {"eps_sum_for_mean", "clause_eps_inside_root", "eps_edge", "QK-EPS-01"},
+    {"layernorm_for_rms", "qwen3_rmsnorm", "gaussian", "QK-NORM-02"},
+    {"l2_for_rms", "qwen3_rmsnorm", "gaussian", "QK-NORM-03"},
+    {"full_width_for_per_head", "qwen3_rmsnorm", "gaussian", "QK-NORM-04"},
+    {"norm_skipped", "qwen3_rmsnorm", "gaussian", "QK-NORM-01"},
+    {"gain_missing", "qwen3_rmsnorm", "gaussian", "QK-GAIN-01"},
+    {"gain_offset_missing", "clause_gain_one_plus_w", "gaussian", "QK-GAIN-01"},
+    {"gain_shared_across_heads", "clause_gain_head_head_dim", "gaussian", "QK-GAIN-02"},
+    {"rope_before_norm", "qwen3_rmsnorm", "gaussian", "QK-ROPE-01"},
+    {"rope_interleaved_for_half", "clause_rope_half_split", "gaussian", "QK-ROPE-02"},
+    {"rope_half_for_interleaved", "clause_rope_interleaved", "gaussian", "QK-ROPE-02"},
+    {"rope_skipped", "clause_rope_half_split", "gaussian", "QK-ROPE-01"},
+    {"scale_missing", "plain_sdpa", "gaussian", "QK-SCALE-01"},
+    {"scale_from_wrong_dim", "plain_sdpa", "gaussian", "QK-SCALE-01"},
+    {"scale_d_model", "plain_sdpa", "gaussian", "QK-SCALE-01"},
+    {"softcap_missing", "rmsnorm_softcap", "gaussian", "QK-CAP-01"},
+    {"softcap_before_scale", "rmsnorm_softcap", "gaussian", "QK-CAP-01"},
+    {"causal_top_left", "clause_causal_bottom_right", "gaussian", "QK-MASK-02"},
+    {"causal_ignored", "clause_causal_bottom_right", "gaussian", "QK-MASK-01"},
+    {"causal_off_by_one", "clause_causal_bottom_right", "gaussian", "QK-MASK-02"},
+    {"window_plus_one", "clause_window_left", "gaussian", "QK-MASK-05"},
+    {"window_minus_one", "clause_window_left", "gaussian", "QK-MASK-05"},
+    {"mask_inverted", "clause_mask_boolean", "random_mask", "QK-MASK-04"},
+    {"kv_len_ignored", "clause_kv_lengths", "padded", "QK-MASK-03"},
+    {"gqa_tile", "plain_sdpa", "gaussian", "QK-HEADS-02"},
+    {"sink_ignored", "clause_sink_column", "gaussian", "QK-SINK-01"},
+    {"sink_of_first_head", "clause_sink_column", "gaussian", "QK-SINK-01"},
+    {"temperature_ignored", "plain_sdpa_temperature", "gaussian", "QK-TEMP-01"},
+    {"softmax_base2", "plain_sdpa", "gaussian", "QK-BASE-01"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Mutants, Named, testing::ValuesIn(subjects),
+                         [](const auto& parameter) { return std::string(parameter.param.mutant); });
+
+class Unnamed : public testing::TestWithParam<Subject> {};
+
+// Arithmetic that is too coarse is no contract, and a contract is not named for it.
+TEST_P(Unnamed, ARoundingFaultIsNoContract) {
+  for (const StageSet stages : {outputs_alone, ~StageSet{0}}) {
+    const CaseDiagnosis d = diagnosis_of_mutant(GetParam(), Format::binary32, stages);
+    EXPECT_EQ(d.finding, Finding::unmatched) << diagnosis_text(d);
+    EXPECT_TRUE(d.matches.empty());
+    EXPECT_NE(diagnosis_text(d).find("NO MATCH"), std::string::npos);
+    for (const Suspect& suspect : d.nearest) EXPECT_LT(suspect.explained, suspect.judged) << suspect.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Mutants, Unnamed,
+                         testing::Values(Subject{"softmax_low_precision", "plain_sdpa", "gaussian", ""},
+                                         Subject{"dot_fp16", "plain_sdpa", "gaussian", ""},
+                                         Subject{"pv_fp16", "plain_sdpa", "gaussian", ""},
+                                         Subject{"ss_fp16", "qwen3_rmsnorm", "gaussian", ""}),
+                         [](const auto& parameter) { return std::string(parameter.param.mutant); });
+
+TEST(Diagnose, ARightAdapterIsNotAccused) {
+  for (const char* contract : {"qwen3_rmsnorm", "rmsnorm_softcap", "clause_sink_column"}) {
+    Adapter adapter("scalar");
+    const Subject subject{"none", contract, "gaussian", ""};
+    const Outcome outcome = adapter.run(small_case(subject, Format::binary32), ~StageSet{0});
+    ASSERT_EQ(outcome.result.verdict, Verdict::pass);
+    const CaseDiagnosis d = diagnose_outputs(outcome.golden, outcome.result, outcome.kept.outputs, 1);
+    EXPECT_EQ(d.finding, Finding::passes);
+    EXPECT_TRUE(d.matches.empty());
+    EXPECT_EQ(d.failing, 0U);
+  }
+}
+
+// Two clauses at once: no single contract explains the outputs.
+TEST(Diagnose, APairIsNamedWhereNoSingleIs) {
+  const Subject asked{"scale_missing", "rmsnorm_softcap", "gaussian", ""};
+  GoldenCase golden = small_case(asked, Format::binary32);
+  // What is asked for differs from what the mutant was given by a further clause: the kernel never hears of the cap.
+  Adapter adapter("mutants?mutant=scale_missing");
+  GoldenCase told = golden;
+  told.input.contract.terms.score.softcap = 0;
+  std::vector<DroppedProfile> dropped;
+  seal(told, select_rows(told.input.contract.terms, told.input.shape, 0, 1), dropped);
+  Outcome outcome = adapter.run(std::move(told), outputs_alone);
+  ASSERT_TRUE(outcome.kept.filled);
+  outcome.result.profile = golden.profiles.front();
+  const CaseDiagnosis d = diagnose_outputs(golden, outcome.result, outcome.kept.outputs, 2);
+  ASSERT_FALSE(d.matches.empty()) << diagnosis_text(d);
+  EXPECT_TRUE(changes(d.matches.front(), "QK-CAP-01")) << diagnosis_text(d);
+  EXPECT_TRUE(changes(d.matches.front(), "QK-SCALE-01")) << diagnosis_text(d);
+}
+
+// With one key all of the score clauses say the same.
+TEST(Diagnose, WhatACaseCannotTellApartIsSaid) {
+  const Subject subject{"kv_len_ignored", "clause_kv_lengths", "padded", "", "3,2,1,1,4,8,6"};
+  const CaseDiagnosis d = diagnosis_of_mutant(subject, Format::binary32, outputs_alone);
+  ASSERT_GT(d.matches.size(), 1U) << diagnosis_text(d);
+  EXPECT_EQ(d.finding, Finding::ambiguous);
+  EXPECT_NE(diagnosis_text(d).find("SEVERAL MATCH"), std::string::npos) << diagnosis_text(d);
+}
+
+TEST(Diagnose, ABfloat16KernelIsNamedToo) {
+  for (const Subject& subject : {Subject{"rope_before_norm", "qwen3_rmsnorm", "gaussian", "QK-ROPE-01"},
+                                 Subject{"scale_missing", "plain_sdpa", "gaussian", "QK-SCALE-01"}})
+    expect_named(subject, diagnosis_of_mutant(subject, Format::bfloat16, outputs_alone));
+}
+
+struct Place {
+  const char* mutant;
+  qkcts_stage stage;
+};
+
+// Of a fused kernel golden rows in the place of q and k say where it goes wrong.
+TEST(Diagnose, TheFirstDivergentStageIsFoundBySubstitution) {
+  for (const Place& place : {Place{"gain_missing", QKCTS_STAGE_Q_NORM}, Place{"rope_interleaved_for_half", QKCTS_STAGE_Q_ROPE},
+                             Place{"scale_missing", QKCTS_STAGE_SCORES}}) {
+    for (const StageSet stages : {outputs_alone, ~StageSet{0}}) {
+      Adapter adapter(std::string("mutants?mutant=") + place.mutant);
+      const Subject subject{place.mutant, "qwen3_rmsnorm", "gaussian", ""};
+      const Outcome outcome = adapter.run(small_case(subject, Format::binary32), stages);
+      ASSERT_EQ(outcome.result.verdict, Verdict::fail) << place.mutant;
+      const Observation observation(outcome.golden, 0, outcome.kept.outputs);
+      const Divergence found = first_divergence(observation, adapter.rerunner(stages), outcome.result);
+      EXPECT_EQ(found.stage, place.stage) << place.mutant << ": " << found.detail;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qkcts
