@@ -14,6 +14,7 @@
 #include "conformance/budget_score.hpp"
 #include "conformance/budget_vectors.hpp"
 #include "conformance/budget_writer.hpp"
+#include "conformance/key_runs.hpp"
 #include "conformance/special_values.hpp"
 
 namespace qkcts {
@@ -241,13 +242,16 @@ class CaseBudgets::Composition::Rows {
       return;
     }
     const std::span<const double> z = exact_.row(stage, row, errors.size());
+    size_.resize(z.size());
+    std::transform(z.begin(), z.end(), size_.begin(), [](double x) { return std::fabs(x); });
     std::int64_t done = 0;
-    for (const std::int64_t key : visible_) {
-      const auto i = static_cast<std::size_t>(key);
+    for_each_run(visible_, [&](std::size_t, std::int64_t key, std::size_t count) {
+      const auto first = static_cast<std::size_t>(key);
       writer_.put_exact(stage, key - done);
-      writer_.put(stage, z[i], errors[i], std::fabs(z[i]));
-      done = key + 1;
-    }
+      writer_.put(stage, z.subspan(first, count), std::span(errors).subspan(first, count),
+                  std::span(size_).subspan(first, count));
+      done = key + static_cast<std::int64_t>(count);
+    });
     writer_.put_exact(stage, static_cast<std::int64_t>(errors.size()) - done);
   }
 
@@ -261,7 +265,7 @@ class CaseBudgets::Composition::Rows {
   RowBudget row_;
   // Of the row at hand, kept for their memory.
   std::vector<std::int64_t> visible_;
-  std::vector<double> score_error_, capped_, softmax_error_, exponentials_;
+  std::vector<double> score_error_, capped_, softmax_error_, exponentials_, size_;
   std::vector<CapInput> cap_inputs_;
   std::vector<CappedError> cap_errors_;
 };

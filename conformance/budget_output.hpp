@@ -17,8 +17,8 @@ struct ValueRows {
   const double* error = nullptr;  // how far a value of v may be off when it is read, by its offset in the same tensor
   const double* base = nullptr;
   double inexact = 0;  // relative accuracy of values that a norm has made; 0: they are inputs, and read as 0 at worst
-  std::size_t length = 0;        // Dv
-  std::span<const double> blur;  // how far the exact outputs may be from those given; empty: 2^-49 of them
+  std::size_t length = 0;               // Dv
+  std::span<const double> blur;         // how far the exact outputs may be from those given; empty: 2^-49 of them
   const ValueExtent* extent = nullptr;  // of all keys, if it is known already
 
   const double* error_of(const double* row) const { return error == nullptr ? nullptr : error + (row - base); }

@@ -7,6 +7,7 @@
 
 #include "conformance/budget_rounded_output.hpp"
 #include "conformance/budget_sink.hpp"
+#include "conformance/key_runs.hpp"
 
 namespace qkcts {
 namespace {
@@ -34,6 +35,11 @@ double blocks_of(const std::vector<std::int64_t>& keys, std::int64_t size) {
     return static_cast<double>(keys.back() / size - keys.front() / size + 1);
   }
   return static_cast<double>(block_indices(keys, size).back() + 1);
+}
+
+// What an output could be at all: the hull of its values, or, where they are equal, its own size.
+double size_of(double z, double hull) {
+  return z == 0 ? 0 : (hull > 0 ? hull : std::fabs(z));
 }
 
 }  // namespace
@@ -191,13 +197,17 @@ void RowBudget::round_probabilities(std::uint32_t row, Keys& keys, const std::ve
 
 void RowBudget::put_probabilities(const Keys& keys, const std::vector<double>& errors) {
   const std::vector<double>& p = probs_.exists() ? keys.rounded : keys.probabilities;
-  std::int64_t done = 0;
-  for (std::size_t j = 0; j < keys.visible.size(); ++j) {
-    const double size = p[j] == 0 ? 0 : std::max(p[j], 1 - p[j]);
-    writer_.put_exact(QKCTS_STAGE_PROBS, keys.visible[j] - done);
-    writer_.put(QKCTS_STAGE_PROBS, p[j], errors[j], size);
-    done = keys.visible[j] + 1;
+  sizes_.resize(keys.visible.size());
+  for (std::size_t j = 0; j < sizes_.size(); ++j) {
+    sizes_[j] = p[j] == 0 ? 0 : std::max(p[j], 1 - p[j]);
   }
+  std::int64_t done = 0;
+  for_each_run(keys.visible, [&](std::size_t first, std::int64_t key, std::size_t count) {
+    writer_.put_exact(QKCTS_STAGE_PROBS, key - done);
+    writer_.put(QKCTS_STAGE_PROBS, std::span(p).subspan(first, count), std::span(errors).subspan(first, count),
+                std::span(sizes_).subspan(first, count));
+    done = key + static_cast<std::int64_t>(count);
+  });
   writer_.put_exact(QKCTS_STAGE_PROBS, case_.shape.k_len - done);
 }
 
@@ -260,8 +270,7 @@ OutputError RowBudget::product_errors(const Keys& keys, const ValueRows& values,
 
 // `error` is that of the accumulator, before the point of the output; `hull` what the element could be at all.
 void RowBudget::put_output_element(double before, double z, double error, double hull) {
-  const double size = z == 0 ? 0 : (hull > 0 ? hull : std::fabs(z));
-  writer_.put(QKCTS_STAGE_OUTPUT, z, output_.moved(before, std::fabs(before) * 0x1p-50, error, z), size);
+  writer_.put(QKCTS_STAGE_OUTPUT, z, output_.moved(before, std::fabs(before) * 0x1p-50, error, z), size_of(z, hull));
 }
 
 void RowBudget::put_output_domain(std::uint32_t row) {
@@ -274,7 +283,15 @@ void RowBudget::put_output(std::uint32_t row, const RowCoordinates& at, const He
                            double slots, const RowWeights& weights) {
   const std::span<const double> before = exact_output(row);
   const std::span<const double> z = exact_.row(QKCTS_STAGE_OUTPUT, row, before.size());
-  const OutputError output = product_errors(keys, values_of(at, data, keys), before, slots, weights);
+  OutputError output = product_errors(keys, values_of(at, data, keys), before, slots, weights);
+  if (!output_.exists()) {
+    for (std::size_t d = 0; d < z.size(); ++d) {
+      output.error[d] = output.domain[d] ? infinity : output.error[d];
+      output.hull[d] = size_of(z[d], output.hull[d]);
+    }
+    writer_.put(QKCTS_STAGE_OUTPUT, z, output.error, output.hull);
+    return;
+  }
   for (std::size_t d = 0; d < z.size(); ++d) {
     put_output_element(before[d], z[d], output.domain[d] ? infinity : output.error[d], output.hull[d]);
   }

@@ -66,6 +66,7 @@ class RowBudget {
   double unit_, lse_unit_;                  // logarithms of the bases of weights and of the log-sum-exp
   // Keys of the row, kept for its memory; values of the last row that saw neighbouring keys, and those with a sink.
   Keys keys_;
+  std::vector<double> sizes_;
   struct SeenValues {
     std::int64_t b, h, first;
     ValueExtent extent;

@@ -33,8 +33,8 @@ constexpr double largest32 = std::numeric_limits<float>::max();
   for (std::size_t i = 0; i < count; ++i) {
     const double size = std::fabs(z[i]);
     const double resolution = std::bit_cast<double>((std::bit_cast<std::uint64_t>(z[i]) & field) - lower);
-    const double sum = error[i] + rounding.error(size, error[i]) + recorded * resolution;
-    total[i] = error[i] <= largest ? sum * (1 + 0x1p-30) : std::numeric_limits<double>::infinity();
+    const double sum = (error[i] + rounding.error(size, error[i]) + recorded * resolution) * (1 + 0x1p-30);
+    total[i] = error[i] <= largest ? sum : std::numeric_limits<double>::infinity();
   }
   for (std::size_t i = 0; i < count; ++i) {
     const double size = std::fabs(z[i]);
@@ -42,8 +42,8 @@ constexpr double largest32 = std::numeric_limits<float>::max();
   }
   if (others != 0) {
     for (std::size_t i = 0; i < count; ++i) {
-      const double sum = error[i] + rounding.error(std::fabs(z[i]), error[i]) +
-                         terms.resolution * ulp(Format::binary64, z[i]);
+      const double sum =
+          error[i] + rounding.error(std::fabs(z[i]), error[i]) + terms.resolution * ulp(Format::binary64, z[i]);
       total[i] = std::isfinite(error[i]) ? sum * (1 + 0x1p-30) : std::numeric_limits<double>::infinity();
     }
   }

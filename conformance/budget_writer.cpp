@@ -13,7 +13,7 @@ BudgetWriter::BudgetWriter(const Case& c, const StageRows& rows, const BudgetAri
   for (const qkcts_stage stage : all_stages) {
     Destination& to = to_[stage];
     to.stored = stage_format(stage, c.inputs.format);
-    to.rounding = arithmetic.storage(to.stored);
+    to.terms = {arithmetic.storage(to.stored), arithmetic.resolution(0x1p52)};
     to.point = stage_point(terms, stage);
     if (exists(stage)) {
       const std::size_t elements = rows[stage].size() * static_cast<std::size_t>(row_length(stage, c.shape));
@@ -47,10 +47,39 @@ bool BudgetWriter::is_kept(const Destination& to, std::uint32_t held) {
   return holds(to.stored, static_cast<Format>(held));
 }
 
+void BudgetWriter::put_elements(Destination& to, std::span<const double> z, std::span<const double> errors,
+                                std::span<const double> mistrusted_from) {
+  store_budgets(to.terms, z.size(), z.data(), errors.data(), mistrusted_from.data(), to.delta + to.next,
+                to.trust + to.next);
+  to.next += z.size();
+}
+
+void BudgetWriter::put(qkcts_stage stage, std::span<const double> z, std::span<const double> errors,
+                       std::span<const double> mistrusted_from) {
+  Destination& to = to_[stage];
+  if (to.point == 0) {
+    put_elements(to, z, errors, mistrusted_from);
+    return;
+  }
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    put_element(to, z[i], errors[i], mistrusted_from[i], to.point);
+  }
+}
+
 void BudgetWriter::put_vector(qkcts_stage stage, const double* exact, const VectorError& vector) {
-  for (std::size_t d = 0; d < vector.magnitude.size(); ++d) {
-    const double error = vector.domain ? std::numeric_limits<double>::infinity() : vector.total(d);
-    put_element(to_[stage], exact[d], error, std::fabs(exact[d]), vector.held.empty() ? 0 : vector.held[d]);
+  const std::size_t n = vector.magnitude.size();
+  total_.resize(n);
+  size_.resize(n);
+  for (std::size_t d = 0; d < n; ++d) {
+    total_[d] = vector.domain ? std::numeric_limits<double>::infinity() : vector.total(d);
+    size_[d] = std::fabs(exact[d]);
+  }
+  if (vector.held.empty()) {
+    put_elements(to_[stage], {exact, n}, total_, size_);
+    return;
+  }
+  for (std::size_t d = 0; d < n; ++d) {
+    put_element(to_[stage], exact[d], total_[d], size_[d], vector.held[d]);
   }
 }
 

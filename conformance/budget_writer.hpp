@@ -12,6 +12,7 @@
 
 #include "conformance/budget.hpp"
 #include "conformance/budget_arithmetic.hpp"
+#include "conformance/budget_store.hpp"
 #include "conformance/budget_vector.hpp"
 
 namespace qkcts {
@@ -31,6 +32,9 @@ class BudgetWriter {
   void put(qkcts_stage stage, double z, double error, double mistrusted_from) {
     put_element(to_[stage], z, error, mistrusted_from, to_[stage].point);
   }
+  // The next ones, as many as z has numbers.
+  void put(qkcts_stage stage, std::span<const double> z, std::span<const double> errors,
+           std::span<const double> mistrusted_from);
   // Exact clauses, or positions that are not judged by distance.
   void put_exact(qkcts_stage stage, std::int64_t count = 1) { to_[stage].next += static_cast<std::size_t>(count); }
   // A row of a norm or of a rotation.
@@ -42,7 +46,7 @@ class BudgetWriter {
   // Where elements of a stage go: all are exact until something else is put.
   struct Destination {
     Format stored = Format::binary32;
-    StorageRounding rounding;
+    StoreTerms terms;
     std::uint32_t point = 0;  // format whose numbers scores hold and what is made of them; 0: any
     std::size_t next = 0;
     float* delta = nullptr;
@@ -52,7 +56,7 @@ class BudgetWriter {
   void put_element(Destination& to, double z, double error, double mistrusted_from, std::uint32_t held) {
     double total = std::numeric_limits<double>::infinity();
     if (std::isfinite(error)) {
-      const double storage = held != 0 && is_kept(to, held) ? 0 : to.rounding.error(std::fabs(z), error);
+      const double storage = held != 0 && is_kept(to, held) ? 0 : to.terms.rounding.error(std::fabs(z), error);
       total = error + storage + (held != 0 ? 0 : arithmetic_.resolution(z));
       total *= 1 + 0x1p-30;
     }
@@ -69,12 +73,15 @@ class BudgetWriter {
   }
   // Numbers of a point are stored as they are where the storage format has them, and recorded exactly.
   static bool is_kept(const Destination& to, std::uint32_t held);
+  void put_elements(Destination& to, std::span<const double> z, std::span<const double> errors,
+                    std::span<const double> mistrusted_from);
 
   const StageRows& rows_;
   const BudgetArithmetic& arithmetic_;
   StageSet stages_;
   std::array<Destination, QKCTS_STAGE_COUNT> to_{};
   std::array<StageBudget, QKCTS_STAGE_COUNT> result_;
+  std::vector<double> total_, size_;  // of one vector
 };
 
 }  // namespace qkcts

@@ -44,7 +44,7 @@ set(benchmark_door "_bench\\.cpp$")
 set(dlopen_includes "^dlfcn\\.h$")
 set(dlopen_door "^harness/adapter_library\\.cpp$")
 set(pugixml_includes "^pugixml")
-set(pugixml_door "^harness/report_junit(_test)?\\.cpp$")
+set(pugixml_door "^harness/(report_junit(_test)?|diagnosis_test)\\.cpp$")
 set(fmt_includes "^fmt/")
 set(fmt_door "^(conformance|reference|vectors|harness)/")
 

@@ -26,8 +26,8 @@ struct MutantChange {
 
 // Under which contracts or shapes the mutant is meant.
 struct MutantCondition {
-  std::string path;                // as above, or "shape"
-  bool negated = false;            // none of `values`
+  std::string path;                 // as above, or "shape"
+  bool negated = false;             // none of `values`
   std::vector<std::string> values;  // JSON texts
 };
 

@@ -79,7 +79,7 @@ TEST(MutantCatalogue, EveryCheckIsATest) {
   std::string tests;
   for (const char* folder : {"harness", "vectors"})
     for (const auto& entry : std::filesystem::directory_iterator(std::string(QKCTS_SOURCE_DIR "/") + folder))
-      if (entry.path().string().ends_with("_test.cpp")) tests += read_file(entry.path().string());
+      if (entry.path().string().ends_with("_test.cpp")) tests += read_text_file(entry.path().string());
   for (const CatalogueMutant& mutant : mutant_catalogue()) {
     if (mutant.check.empty()) continue;
     const std::size_t dot = mutant.check.find('.');

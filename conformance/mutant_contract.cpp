@@ -32,7 +32,12 @@ std::string of_side(std::string path, std::string_view side) {
 constexpr ContractField window_fields[] = {
     {"QK-MASK-05", "mask", "window", FieldType::flag, offsetof(qkcts_contract, mask.has_window), {}, nullptr},
     {"QK-MASK-05", "mask", "window.left", FieldType::integer, offsetof(qkcts_contract, mask.window_left), {}, nullptr},
-    {"QK-MASK-05", "mask", "window.right", FieldType::integer, offsetof(qkcts_contract, mask.window_right), {},
+    {"QK-MASK-05",
+     "mask",
+     "window.right",
+     FieldType::integer,
+     offsetof(qkcts_contract, mask.window_right),
+     {},
      nullptr}};
 
 const ContractField* field_at(std::string_view path) {
@@ -121,8 +126,7 @@ bool put_kind(qkcts_norm& norm, std::string_view json) {
 }
 
 // Lengths that wrong kernels take for the right one.
-constexpr std::string_view lengths[] = {"head_dim",    "v_head_dim", "q_heads", "width",
-                                        "model_width", "group_width"};
+constexpr std::string_view lengths[] = {"head_dim", "v_head_dim", "q_heads", "width", "model_width", "group_width"};
 
 double length_of(std::string_view name, std::string_view path, const qkcts_contract& asked, const qkcts_shape& shape) {
   const auto of = [](std::int64_t x) { return static_cast<double>(x); };
@@ -245,9 +249,8 @@ class Application {
 };
 
 bool of_both_sides(const CatalogueMutant& mutant) {
-  return std::any_of(mutant.fields.begin(), mutant.fields.end(), [](const MutantChange& change) {
-    return change.path.find(both_sides) != std::string::npos;
-  });
+  return std::any_of(mutant.fields.begin(), mutant.fields.end(),
+                     [](const MutantChange& change) { return change.path.find(both_sides) != std::string::npos; });
 }
 
 bool same(const qkcts_contract& a, const qkcts_contract& b) {

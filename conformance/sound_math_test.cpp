@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace qkcts {
 namespace {
@@ -32,6 +33,22 @@ TEST(SoundMath, BoundsLieOnTheirSideAndAreTight) {
       EXPECT_GE(static_cast<long double>(log_upper(x)), std::log(wide));
       EXPECT_LE(static_cast<long double>(log_upper(x)), std::log(wide) * (1 + 0x1p-42L) + 0x1p-59L);
     }
+  }
+}
+
+// Groups that the wide form covers, groups with a number that it does not, and groups that are not full.
+TEST(SoundMath, OfManyNumbersHasTheSameBits) {
+  std::vector<double> numbers = {0, 0x1p-1074, 0x1p-600, 0.3399, 0.34, 300, 709, 710};
+  double x = 0x1p-80;
+  for (int step = 0; step < 60003; ++step, x *= 1.000907) numbers.push_back(x);
+  std::vector<double> grown = numbers, sunk(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) sunk[i] = -numbers[i];
+  const std::vector<double> negative = sunk;
+  expm1_upper(grown);
+  exp_upper(sunk);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    ASSERT_EQ(grown[i], expm1_upper(numbers[i])) << numbers[i];
+    ASSERT_EQ(sunk[i], exp_upper(negative[i])) << negative[i];
   }
 }
 

@@ -53,7 +53,9 @@ const std::vector<Line>& lines() {
   static const std::vector<Line> list = [] {
     const std::vector<double> ordinary = {0.75, -1.25, 0.5, 2.5};
     const std::vector<double> small = times(ordinary, 0x1p-20);
-    const std::vector<double> long_fractions = {1.2578125, 1.7421875, 1.1171875, 1.89453125};
+    const std::vector<double> long_fractions = {1.2633, 1.7476, 1.1227, 1.9038};
+    std::vector<HandmadeElement> due_16;  // six tenths of an ulp of bfloat16
+    for (const double value : long_fractions) due_16.push_back({value, 0x1.3p-8f});
     const std::vector<HandmadeElement> due = elements(ordinary, 0x1p-22);
     std::vector<double> one_off = ordinary;
     one_off[2] *= 1.0625;
@@ -68,8 +70,7 @@ const std::vector<Line>& lines() {
     return std::vector<Line>{
         {"the right values", Format::binary32, due, ordinary, true},
         {"the right small values", Format::binary32, elements(small, 0x1p-22), small, true},
-        {"values to the nearest of bfloat16", Format::bfloat16, elements(long_fractions, 0x1.1p-9), long_fractions,
-         true},
+        {"values to the nearest of bfloat16", Format::bfloat16, due_16, long_fractions, true},
         {"NaN in every place", Format::binary32, due, {nan, nan, nan, nan}, false},
         {"NaN in one place", Format::binary32, due, with(nan), false},
         {"infinity for a number", Format::binary32, due, with(inf), false},
@@ -77,8 +78,7 @@ const std::vector<Line>& lines() {
         {"a constant", Format::binary32, due, {0.5, 0.5, 0.5, 0.5}, false},
         {"one element off by a sixteenth", Format::binary32, due, one_off, false},
         {"one element off in the last place of many", Format::binary32, due, with(-1.25 * (1 + 0x1p-10)), false},
-        {"values truncated to bfloat16", Format::bfloat16, elements(long_fractions, 0x1.1p-9),
-         truncated(long_fractions), false},
+        {"values truncated to bfloat16", Format::bfloat16, due_16, truncated(long_fractions), false},
         {"the values of the row before", Format::binary32, due, {-1.25, 0.5, 2.5, 0.75}, false},
         {"the negated values", Format::binary32, due, times(ordinary, -1), false},
         {"NaN where it is due", Format::binary32, nan_due, with(nan), true},

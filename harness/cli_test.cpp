@@ -60,9 +60,9 @@ bool is_one_line(const std::string& text) {
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   EXPECT_EQ(qkcts("--help").code, 0);
   EXPECT_EQ(qkcts("--version").out, "0.1.0\n");
-  for (const char* command :
-       {"contract", "contract list", "contract show", "contract validate", "contract diff", "contract from-config",
-        "generate", "verify", "inspect", "adapters", "describe", "run", "export", "answer", "check", "explain"}) {
+  for (const char* command : {"contract", "contract list", "contract show", "contract validate", "contract diff",
+                              "contract from-config", "generate", "verify", "inspect", "adapters", "describe", "run",
+                              "export", "answer", "check", "explain", "diagnose"}) {
     const Finished help = qkcts(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_NE(help.out.find("qkcts " + std::string(command)), std::string::npos) << help.out;

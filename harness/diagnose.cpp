@@ -13,6 +13,7 @@
 #include "harness/diagnose_stage.hpp"
 #include "harness/interruption.hpp"
 #include "harness/value_text.hpp"
+#include "vectors/case_separation.hpp"
 #include "vectors/corpus_reader.hpp"
 
 namespace qkcts {
@@ -54,6 +55,7 @@ std::size_t profile_of(const GoldenCase& golden, const CaseResult& result) {
 struct Diagnosed {
   CaseDiagnosis diagnosis;
   std::vector<FoundSuspect> matches;
+  std::optional<Shrunk> smallest;
 };
 
 Diagnosed searched(const GoldenCase& golden, const CaseResult& result, const Observation& observation,
@@ -79,6 +81,11 @@ Diagnosed searched(const GoldenCase& golden, const CaseResult& result, const Obs
                                           : Finding::ambiguous;
   for (const FoundSuspect& one : found.matches) d.matches.push_back(one.suspect);
   for (const FoundSuspect& one : found.nearest) d.nearest.push_back(one.suspect);
+  if (found.matches.empty() && !found.wider.empty())
+    d.detail = fmt::format("it stays within the larger budget that {} has around the same values",
+                           found.wider.front().suspect.name);
+  if (!d.nearest.empty() && d.nearest.front().valueless > 0 && d.nearest.front().valueless == d.nearest.front().judged)
+    d.detail = "no number was got anywhere: it agrees with a contract that has no value here, which proves little";
   made.matches = std::move(found.matches);
   return made;
 }
@@ -110,6 +117,7 @@ class Session {
     }
     for (Diagnosed& one : made) {
       if (one.diagnosis.finding == Finding::ambiguous && interruption() == 0) tell_apart(one, failing);
+      bundle(one);
       result.cases.push_back(std::move(one.diagnosis));
     }
     return result;
@@ -148,11 +156,10 @@ class Session {
       made.diagnosis.slug = failed.slug;
       made.diagnosis.contract = failed.contract;
       made.diagnosis.finding = violates(again.result.verdict) ? Finding::no_values : Finding::passes;
-      made.diagnosis.detail =
-          fmt::format("{}{}{}", verdict_name(again.result.verdict), again.result.detail.empty() ? "" : ": ",
-                      again.result.detail);
+      made.diagnosis.detail = fmt::format("{}{}{}", verdict_name(again.result.verdict),
+                                          again.result.detail.empty() ? "" : ": ", again.result.detail);
     }
-    if (violates(again.result.verdict)) reproduce(made.diagnosis, again);
+    if (violates(again.result.verdict)) reproduce(made, again);
     made.diagnosis.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return made;
   }
@@ -169,18 +176,24 @@ class Session {
   }
 
   // Results in a file answer no other case, and what takes a minute is not run a hundred times.
-  void reproduce(CaseDiagnosis& d, const Again& again) const {
+  void reproduce(Diagnosed& made, const Again& again) const {
     const bool is_slow =
         again.result.verdict == Verdict::error_timeout || again.result.verdict == Verdict::error_memory;
     if (!can_run_others() || is_slow) return;
-    const std::optional<Shrunk> small = shrink(rerunner(), again.golden, again.result, ShrinkLimits{});
-    if (!small) return;
-    d.reproducer = Reproducer{small->smallest.golden.input.shape, small->tries, {}, {}};
-    if (options_.bundle.empty()) return;
-    const WrittenBundle bundle =
-        write_bundle(options_.bundle, small->smallest.golden, small->smallest.result, d, record_);
-    d.reproducer->bundle = bundle.folder;
-    d.reproducer->command = bundle.command;
+    made.smallest = shrink(rerunner(), again.golden, again.result, ShrinkLimits{});
+    if (!made.smallest) return;
+    made.diagnosis.reproducer = Reproducer{made.smallest->smallest.golden.input.shape, made.smallest->tries, {}, {}};
+  }
+
+  // When all that there is to say is known.
+  void bundle(Diagnosed& made) const {
+    if (options_.bundle.empty() || !made.smallest) return;
+    GoldenCase& golden = made.smallest->smallest.golden;
+    golden.separation = make_separations(golden);  // `verify` expects them
+    const WrittenBundle written =
+        write_bundle(options_.bundle, golden, made.smallest->smallest.result, made.diagnosis, record_);
+    made.diagnosis.reproducer->bundle = written.folder;
+    made.diagnosis.reproducer->command = written.command;
   }
 
   // Other failing cases, those of the same contract first: what they contradict is dropped, unless they contradict all.
@@ -223,9 +236,9 @@ class Session {
     d.matches = std::move(kept);
     if (dropped.empty()) return;
     d.finding = d.matches.size() == 1 ? Finding::matched : Finding::ambiguous;
-    d.detail = fmt::format("this case alone allows {} too; further failing cases of the run do not",
-                           dropped.size() == 1 ? dropped.front()
-                                               : counted(dropped.size(), "other contract", "other contracts"));
+    d.detail = fmt::format(
+        "this case alone allows {} too; further failing cases of the run do not",
+        dropped.size() == 1 ? dropped.front() : counted(dropped.size(), "other contract", "other contracts"));
   }
 
   const RunRequest& request_;

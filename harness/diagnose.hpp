@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The failing cases of a run, one after another: run again, compared with other contracts, located, made small. The only
-// part of the harness, beside cli/, that asks the reference; verdicts do not depend on it.
+// The failing cases of a run, one after another: run again, compared with other contracts, located, made small. The
+// only part of the harness, beside cli/, that asks the reference; verdicts do not depend on it.
 #pragma once
 
 #include <functional>

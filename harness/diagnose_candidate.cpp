@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "conformance/contract_field.hpp"
+#include "conformance/mutant_catalogue.hpp"
 #include "conformance/neighbour.hpp"
 #include "harness/diagnose_number.hpp"
 #include "harness/diagnose_slip.hpp"
@@ -39,6 +40,11 @@ bool take_changes(const qkcts_contract& own, const qkcts_contract& changed, qkct
   return true;
 }
 
+// An offset of 0 is another word for top-left.
+bool is_top_left_by_offset(const qkcts_contract& own, const qkcts_contract& other) {
+  return own.mask.alignment != QKCTS_OFFSET && other.mask.alignment == QKCTS_OFFSET && other.mask.offset == 0;
+}
+
 }  // namespace
 
 std::vector<Candidate> candidates(const Case& c) {
@@ -47,7 +53,15 @@ std::vector<Candidate> candidates(const Case& c) {
   std::set<std::string> known = {bytes_of(own)};
   for (const std::vector<Neighbour>& source : {neighbours(own), usual_numbers(own, c.shape)})
     for (const Neighbour& neighbour : source)
-      if (known.insert(bytes_of(neighbour.terms)).second) list.push_back({neighbour.name, neighbour.terms, {}});
+      if (!is_top_left_by_offset(own, neighbour.terms) && known.insert(bytes_of(neighbour.terms)).second)
+        list.push_back({neighbour.name, neighbour.terms, {}});
+  // What others got wrong before. Rounding is no other contract: a kernel that is too coarse is not one that rounds as
+  // some contract asks.
+  for (const CatalogueMutant& mutant : mutant_catalogue()) {
+    if (mutant.kind == MutantKind::round) continue;
+    const std::optional<qkcts_contract> terms = contract_of(mutant, own, &c.shape);
+    if (terms && known.insert(bytes_of(normalised(*terms))).second) list.push_back({mutant.id, normalised(*terms), {}});
+  }
   const std::vector<InputSlip> slips = input_slips(c);
   for (const InputSlip& slip : slips) list.push_back({slip_name(slip), own, {slip}});
   // q and k alike, cos and sin alike.

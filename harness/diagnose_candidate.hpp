@@ -32,8 +32,9 @@ struct Candidate {
   std::vector<InputSlip> slips;
 };
 
-// The neighbours of the contract, further numbers that kernels have by mistake, and misread inputs; each once, none that
-// equals the contract itself. Those that the case has no inputs for are among them.
+// The neighbours of the contract, further numbers that kernels have by mistake, the catalogue of mutants as far as it
+// changes a clause, and misread inputs; each once, none that equals the contract itself. Those that the case has no
+// inputs for are among them.
 std::vector<Candidate> candidates(const Case& c);
 
 // Both at once; nothing where they change the same field or input, or the result is no valid contract.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <set>
 
 namespace qkcts {
 namespace {
@@ -92,8 +94,8 @@ Explainer::Explainer(const Observation& observation)
 
 Explainer::~Explainer() = default;
 
-// The stages that the rows ask for under the other contract. Where q, k and v mean the same under both, their stages are
-// those of the case itself.
+// The stages that the rows ask for under the other contract. Where q, k and v mean the same under both, their stages
+// are those of the case itself.
 std::array<GoldenStage, QKCTS_STAGE_COUNT> Explainer::evaluated(const Case& other, const StageRows& rows) const {
   std::array<GoldenStage, QKCTS_STAGE_COUNT> made;
   const GoldenCase& golden = observation_.golden();
@@ -125,6 +127,22 @@ std::array<GoldenStage, QKCTS_STAGE_COUNT> Explainer::evaluated(const Case& othe
 }
 
 std::optional<Explanation> Explainer::on(const Case& other, const StageRows& rows) const {
+  try {
+    try {
+      Explanation explanation;
+      explain(explanation, other, rows);
+      return explanation;
+    } catch (const InputError&) {  // some row has no value: the others have
+      Explanation explanation;
+      explain_row_by_row(explanation, other, rows);
+      return explanation;
+    }
+  } catch (const UndecidedError&) {
+    return std::nullopt;
+  }
+}
+
+void Explainer::explain(Explanation& explanation, const Case& other, const StageRows& rows) const {
   const qkcts_contract& terms = other.contract.terms;
   StageRows asked;
   for (const qkcts_stage stage : all_stages) {
@@ -135,21 +153,69 @@ std::optional<Explanation> Explainer::on(const Case& other, const StageRows& row
                    std::back_inserter(joined));
     asked[holder] = std::move(joined);
   }
-  Explanation explanation;
-  try {
-    const std::array<GoldenStage, QKCTS_STAGE_COUNT> made = evaluated(other, asked);
-    for (const qkcts_stage stage : all_stages) {
-      if (rows[stage].empty()) continue;
-      const qkcts_stage holder = stage_that_holds(terms, stage);
-      judge(explanation, other, stage,
-            holder == QKCTS_STAGE_COUNT ? input_as_stage(other, stage, rows[stage]) : made[holder]);
-    }
-  } catch (const UndecidedError&) {
-    return std::nullopt;
-  } catch (const InputError&) {
-    return std::nullopt;
+  const std::array<GoldenStage, QKCTS_STAGE_COUNT> made = evaluated(other, asked);
+  for (const qkcts_stage stage : all_stages) {
+    if (rows[stage].empty()) continue;
+    const qkcts_stage holder = stage_that_holds(terms, stage);
+    judge(explanation, other, stage,
+          holder == QKCTS_STAGE_COUNT ? input_as_stage(other, stage, rows[stage]) : made[holder]);
   }
-  return explanation;
+}
+
+void Explainer::explain_row_by_row(Explanation& explanation, const Case& other, const StageRows& rows) const {
+  const auto one = [&](const StageRows& single) {
+    try {
+      explain(explanation, other, single);
+    } catch (const InputError&) {
+      judge_valueless(explanation, other, single);
+    }
+  };
+  std::set<std::uint32_t> attention;
+  for (const qkcts_stage stage : all_stages) {
+    if ((attention_stages & bit(stage)) != 0) {
+      attention.insert(rows[stage].begin(), rows[stage].end());
+      continue;
+    }
+    for (const std::uint32_t row : rows[stage]) {
+      StageRows single;
+      single[stage] = {row};
+      one(single);
+    }
+  }
+  for (const std::uint32_t row : attention) {
+    StageRows single;
+    for (const qkcts_stage stage : all_stages)
+      if ((attention_stages & bit(stage)) != 0 && std::binary_search(rows[stage].begin(), rows[stage].end(), row))
+        single[stage] = {row};
+    one(single);
+  }
+}
+
+// What divides 0 by 0 writes no number, in any arithmetic.
+void Explainer::judge_valueless(Explanation& explanation, const Case& other, const StageRows& rows) const {
+  for (const qkcts_stage stage : all_stages) {
+    const ProvenStage& own = observation_.golden().stages[stage].values;
+    const auto length = static_cast<std::size_t>(row_length(stage, other.shape));
+    for (const std::uint32_t row : rows[stage]) {
+      const std::size_t first =
+          static_cast<std::size_t>(std::lower_bound(own.rows.begin(), own.rows.end(), row) - own.rows.begin()) * length;
+      for (std::size_t column = 0; column < length; ++column) {
+        if (own.rule[first + column] == ElementRule::hidden || own.rule[first + column] == ElementRule::free) continue;
+        const double got = decode(stage_format(stage, other.inputs.format), observation_.got(stage, row, column));
+        // Of scores it may be one key that has no value.
+        const bool by_key = stage == QKCTS_STAGE_SCORES || stage == QKCTS_STAGE_CAPPED || stage == QKCTS_STAGE_MASKED;
+        if (by_key && std::isfinite(got)) continue;
+        ++explanation.judged[stage];
+        if (!std::isfinite(got)) {
+          ++explanation.explained[stage];
+          ++explanation.valueless;
+        } else {
+          explanation.worst = std::numeric_limits<double>::infinity();
+          explanation.distance += of_another_class;
+        }
+      }
+    }
+  }
 }
 
 // Over the rows of `values` that the case stores of this stage.
@@ -164,22 +230,26 @@ void Explainer::judge(Explanation& explanation, const Case& other, qkcts_stage s
     const std::size_t first = static_cast<std::size_t>(found - own.values.rows.begin()) * length;
     const RowContext context = row_context(values.values, r * length, length, other.contract.terms.softmax);
     for (std::size_t column = 0; column < length; ++column) {
-      const JudgedElement element =
-          judge_element(stage, other.inputs.format, observation_.got(stage, row, column), values, r * length + column,
-                        values.budgets.front(), context);
+      const JudgedElement element = judge_element(stage, other.inputs.format, observation_.got(stage, row, column),
+                                                  values, r * length + column, values.budgets.front(), context);
       const bool breach = element.breach != Breach::none;
       if (is_judged(stage, element) || breach) {
         ++explanation.judged[stage];
         if (!breach) ++explanation.explained[stage];
         explanation.worst = std::max(explanation.worst, element.ratio);
-      } else if (observation_.fails(stage, first + column)) {
+      } else if (observation_.fails(stage, first + column) && element.trust != Trust::mistrusted) {
         ++explanation.uncovered;
       }
       const double off = std::fabs(element.got_value - element.exact.hi);
+      if (observation_.fails(stage, first + column) && (breach || is_judged(stage, element))) {
+        ++explanation.failing;
+        const double own_off = std::fabs(element.got_value - own.values.hi[first + column]);
+        if (!breach && (!std::isfinite(own_off) || off <= own_off / 2)) ++explanation.nearer;
+      }
       const double unit = static_cast<double>(own_budget.delta[first + column]);
-      if (breach && !std::isfinite(off)) {
-        explanation.distance += of_another_class;
-      } else if (breach && unit > 0 && std::isfinite(unit)) {
+      if (!std::isfinite(off)) {
+        explanation.distance += breach ? of_another_class : 0;
+      } else if (element.rule != ElementRule::hidden && unit > 0 && std::isfinite(unit)) {
         explanation.distance += std::min(of_another_class, std::log2(std::max(1.0, off / unit)));
       }
     }

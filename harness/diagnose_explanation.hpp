@@ -15,16 +15,22 @@
 namespace qkcts {
 
 struct Explanation {
-  std::array<std::uint64_t, QKCTS_STAGE_COUNT> judged{};     // elements that it fixes, and how many it explains
+  std::array<std::uint64_t, QKCTS_STAGE_COUNT> judged{};  // elements that it fixes, and how many it explains
   std::array<std::uint64_t, QKCTS_STAGE_COUNT> explained{};
-  std::uint64_t uncovered = 0;  // elements that fail and that it leaves open: mistrusted, domain, free
+  std::uint64_t uncovered = 0;  // elements that fail and that it leaves open: domain, free, hidden
   double worst = 0;             // largest error/Delta among the judged
+  std::uint64_t valueless = 0;  // explained since it has no value there (0/0), and no number was written
+  std::uint64_t failing = 0;    // elements that fail by the contract asked for, and are judged
+  std::uint64_t nearer = 0;     // of these, at most half as far from its value as from the one that was asked for
   double distance = 0;          // sum over the elements of log2 max(1, error / Delta of the contract asked for)
 
   std::uint64_t all_judged() const;
   std::uint64_t all_explained() const;
-  // A claim: nothing that was looked at contradicts it, and it covers every failure.
-  bool is_whole() const { return uncovered == 0 && all_judged() > 0 && all_explained() == all_judged(); }
+  // Nothing that was looked at contradicts it, and it covers every failure.
+  bool fits() const { return uncovered == 0 && all_explained() == all_judged() && all_explained() > valueless; }
+  // A claim: most of what fails lies nearer to it, too. What has the same values and a larger budget (QK-VAR, angles
+  // that are computed) fits whatever falls short of the smaller one, and says nothing.
+  bool is_whole() const { return fits() && failing > 0 && 2 * nearer >= failing; }
 };
 
 class Explainer {
@@ -34,13 +40,15 @@ class Explainer {
   ~Explainer();
 
   // By the contract of `other`, the same case or one with other inputs of the same shapes, on these of the stored rows.
-  // Nothing if it has no value there, or none that can be proven.
+  // Nothing if a value cannot be proven.
   std::optional<Explanation> on(const Case& other, const StageRows& rows) const;
 
  private:
-  GoldenStage stage_of(const Case& other, qkcts_stage stage, std::array<GoldenStage, QKCTS_STAGE_COUNT>& made) const;
   std::array<GoldenStage, QKCTS_STAGE_COUNT> evaluated(const Case& other, const StageRows& rows) const;
+  void explain(Explanation& explanation, const Case& other, const StageRows& rows) const;
+  void explain_row_by_row(Explanation& explanation, const Case& other, const StageRows& rows) const;
   void judge(Explanation& explanation, const Case& other, qkcts_stage stage, const GoldenStage& values) const;
+  void judge_valueless(Explanation& explanation, const Case& other, const StageRows& rows) const;
 
   const Observation& observation_;
   Profile profile_;

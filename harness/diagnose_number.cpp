@@ -47,14 +47,27 @@ class Numbers {
     using Norms = std::vector<qkcts_norm*>;
     const qkcts_norm &q = own_.q_norm, &k = own_.k_norm, &v = own_.v_norm;
     if (q.applied != 0 && k.applied != 0)
-      add_epsilons("norm", q.eps, width(q, d, shape_.q_heads),
-                   [](qkcts_contract& t) { return Norms{&t.q_norm, &t.k_norm}; });
+      add_epsilons("norm", q.eps, width(q, d, shape_.q_heads), [](qkcts_contract& t) {
+        return Norms{&t.q_norm, &t.k_norm};
+      });
     if (q.applied != 0)
       add_epsilons("q_norm", q.eps, width(q, d, shape_.q_heads), [](qkcts_contract& t) { return Norms{&t.q_norm}; });
     if (k.applied != 0)
       add_epsilons("k_norm", k.eps, width(k, d, shape_.kv_heads), [](qkcts_contract& t) { return Norms{&t.k_norm}; });
     if (v.applied != 0)
       add_epsilons("v_norm", v.eps, width(v, dv, shape_.kv_heads), [](qkcts_contract& t) { return Norms{&t.v_norm}; });
+    // sqrt(n) left out, or there where it should not be: the epsilon is that of the other statistic.
+    add("norm.statistic with its epsilon", [&](qkcts_contract& t) {
+      const std::pair<qkcts_norm*, double> both[] = {{&t.q_norm, width(q, d, shape_.q_heads)},
+                                                     {&t.k_norm, width(k, d, shape_.kv_heads)}};
+      for (const auto& [norm, n] : both) {
+        const bool is_mean = norm->statistic == QKCTS_MEAN_SQUARE;
+        norm->statistic = is_mean ? QKCTS_SUM_SQUARE : QKCTS_MEAN_SQUARE;
+        const bool in_squares = norm->root == QKCTS_INSIDE_ROOT || norm->root == QKCTS_MAX_INSIDE;
+        const double factor = in_squares ? n : std::sqrt(n);
+        norm->eps = is_mean ? norm->eps * factor : norm->eps / factor;
+      }
+    });
     if (q.applied != 0 && k.applied != 0) {
       add("k_norm as q_norm", [](qkcts_contract& t) { t.k_norm = t.q_norm; });
       add("q_norm as k_norm", [](qkcts_contract& t) { t.q_norm = t.k_norm; });
@@ -111,9 +124,12 @@ class Numbers {
     }
     const double t = own_.score.temperature;
     // A further factor beside a scale that is an input.
-    for (const auto& [what, value] :
-         {std::pair<const char*, double>{"sqrt(D)", std::sqrt(d)}, {"1", 1}, {"its reciprocal", 1 / t}, {"its square", t * t}})
-      add(fmt::format("score.temperature={}", what), [&](qkcts_contract& terms) { terms.score.temperature = value; });
+    for (const auto& [what, value] : {std::pair<const char*, double>{"sqrt(D)", std::sqrt(d)},
+                                      {"1", 1},
+                                      {"its reciprocal", 1 / t},
+                                      {"its square", t * t}})
+      add(fmt::format("score.temperature={}", what),
+          [number = value](qkcts_contract& terms) { terms.score.temperature = number; });
     add_scaled_cap("cap before the scale", own);
     add_scaled_cap("cap after a second scale", own > 0 ? 1 / own : 0);
     // scale c tanh(<q,k>/c) is a cap of scale c, and c tanh(s/c)/T one of c/T at the same slope.

@@ -24,13 +24,11 @@ Observation::Observation(const GoldenCase& golden, std::size_t profile, StageByt
             judge_element(stage, golden.input.inputs.format, got(stage, stored.values.rows[r], column), stored,
                           r * length + column, stored.budgets[profile], context);
         const bool failed = element.breach != Breach::none;
-        fails_[stage].push_back(failed);
-        if (failed) {
-          ++failing_;
-          largest = std::max(largest, std::min(element.ratio, std::numeric_limits<double>::max()));
-        }
-        if (element.rule != ElementRule::free && element.rule != ElementRule::hidden &&
-            element.trust != Trust::domain)
+        const double ratio = failed ? std::min(element.ratio, std::numeric_limits<double>::max()) : 0;
+        ratios_[stage].push_back(ratio);
+        largest = std::max(largest, ratio);
+        failing_ += failed ? 1 : 0;
+        if (element.rule != ElementRule::free && element.rule != ElementRule::hidden && element.trust != Trust::domain)
           ++judged_;
       }
     }
@@ -47,7 +45,8 @@ std::uint64_t Observation::got(qkcts_stage stage, std::size_t row, std::size_t c
 
 qkcts_stage Observation::first_failing() const {
   for (const qkcts_stage stage : all_stages)
-    if (std::find(fails_[stage].begin(), fails_[stage].end(), true) != fails_[stage].end()) return stage;
+    if (std::any_of(row_ratios_[stage].begin(), row_ratios_[stage].end(), [](double ratio) { return ratio > 0; }))
+      return stage;
   return QKCTS_STAGE_COUNT;
 }
 
@@ -69,8 +68,7 @@ std::set<std::uint32_t> Observation::telling_rows_of(qkcts_stage stage) const {
   for (const std::vector<std::uint32_t>& list : {failing, passing})
     if (!list.empty()) chosen.insert({list.front(), list[list.size() / 2], list.back()});
   if (!failing.empty())
-    chosen.insert(
-        rows[static_cast<std::size_t>(std::max_element(ratios.begin(), ratios.end()) - ratios.begin())]);
+    chosen.insert(rows[static_cast<std::size_t>(std::max_element(ratios.begin(), ratios.end()) - ratios.begin())]);
   return chosen;
 }
 

@@ -15,8 +15,8 @@ namespace qkcts {
 
 class Observation {
  public:
-  // The stages that were written, of `golden`, judged by `profile`, an index into golden.profiles. `golden` must outlive
-  // the object.
+  // The stages that were written, of `golden`, judged by `profile`, an index into golden.profiles. `golden` must
+  // outlive the object.
   Observation(const GoldenCase& golden, std::size_t profile, StageBytes outputs);
 
   const GoldenCase& golden() const { return golden_; }
@@ -27,7 +27,9 @@ class Observation {
 
   std::uint64_t got(qkcts_stage stage, std::size_t row, std::size_t column) const;
   // Of an element of a stored row, `stored` counting the stored elements.
-  bool fails(qkcts_stage stage, std::size_t stored) const { return fails_[stage][stored]; }
+  bool fails(qkcts_stage stage, std::size_t stored) const { return ratios_[stage][stored] > 0; }
+  // Its error/Delta if it fails, else 0.
+  double ratio(qkcts_stage stage, std::size_t stored) const { return ratios_[stage][stored]; }
   // In order of evaluation; QKCTS_STAGE_COUNT if none fails.
   qkcts_stage first_failing() const;
 
@@ -42,7 +44,7 @@ class Observation {
   std::size_t profile_;
   StageBytes outputs_;
   StageSet stages_ = 0;
-  std::array<std::vector<bool>, QKCTS_STAGE_COUNT> fails_;
+  std::array<std::vector<double>, QKCTS_STAGE_COUNT> ratios_;      // finite, also where classes differ
   std::array<std::vector<double>, QKCTS_STAGE_COUNT> row_ratios_;  // of stored rows; 0: none of it fails
   std::uint64_t judged_ = 0, failing_ = 0;
 };

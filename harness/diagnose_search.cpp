@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "harness/diagnose_explanation.hpp"
@@ -11,9 +12,9 @@
 namespace qkcts {
 namespace {
 
-constexpr std::size_t pair_singles = 10;    // each with each
-constexpr std::size_t leading_singles = 3;  // that explain the first divergent stage, each with every other
+constexpr std::size_t pair_singles = 10;  // the best, each with every other
 constexpr std::size_t nearest_kept = 3;
+constexpr double worthwhile = 0.75;  // of its distance: a pair that comes no nearer than one of its parts says nothing
 
 using Clock = std::chrono::steady_clock;
 
@@ -22,6 +23,12 @@ struct Trial {
   std::vector<std::string> parts;
   std::optional<Explanation> explanation;  // nothing: not evaluated, or has no value here
 };
+
+std::size_t clauses_of(const Suspect& suspect) {
+  std::set<std::string> clauses;
+  for (const ClauseDifference& change : suspect.changes) clauses.insert(change.clause);
+  return clauses.size();
+}
 
 class Search {
  public:
@@ -83,12 +90,15 @@ class Search {
   void confirm(const std::vector<Trial>& trials) {
     std::vector<Trial> surviving;
     for (const Trial& trial : trials)
-      if (trial.explanation && trial.explanation->is_whole()) surviving.push_back(trial);
+      if (trial.explanation && trial.explanation->fits()) surviving.push_back(trial);
     evaluate_again(surviving);
-    for (const Trial& trial : surviving)
-      if (trial.explanation && trial.explanation->is_whole()) result_.matches.push_back(found(trial));
+    for (const Trial& trial : surviving) {
+      if (!trial.explanation || !trial.explanation->fits()) continue;
+      (trial.explanation->is_whole() ? result_.matches : result_.wider).push_back(found(trial));
+    }
+    // One clause before two; what is equal else stands as the candidates do.
     std::stable_sort(result_.matches.begin(), result_.matches.end(), [](const FoundSuspect& a, const FoundSuspect& b) {
-      return a.suspect.worst < b.suspect.worst;
+      return std::pair(clauses_of(a.suspect), a.suspect.worst) < std::pair(clauses_of(b.suspect), b.suspect.worst);
     });
   }
 
@@ -102,7 +112,7 @@ class Search {
   FoundSuspect found(const Trial& trial) const {
     const Explanation& e = *trial.explanation;
     return {{trial.candidate.name, changes_of(input_.contract, trial.candidate), e.all_judged(), e.all_explained(),
-             e.worst, 0},
+             e.valueless, e.worst, 0},
             trial.parts};
   }
 
@@ -128,12 +138,12 @@ class Search {
   std::vector<Trial> pairs_of(const std::vector<Trial>& singles) const {
     const std::vector<const Trial*> order = by_distance(singles);
     std::vector<Trial> pairs;
-    for (std::size_t i = 0; i < order.size(); ++i)
-      for (std::size_t j = i + 1; j < order.size(); ++j) {
-        const bool is_leading = i < leading_singles && leads(*order[i]);
-        if (!is_leading && (i >= pair_singles || j >= pair_singles)) continue;
-        if (std::optional<Candidate> both =
-                joined(input_.contract.terms, order[i]->candidate, order[j]->candidate))
+    // The most promising first, should time run out.
+    for (std::size_t sum = 1; sum < order.size() + pair_singles; ++sum)
+      for (std::size_t i = 0; i < std::min(pair_singles, sum); ++i) {
+        const std::size_t j = sum - i;
+        if (j <= i || j >= order.size()) continue;
+        if (std::optional<Candidate> both = joined(input_.contract.terms, order[i]->candidate, order[j]->candidate))
           pairs.push_back({std::move(*both), {order[i]->parts.front(), order[j]->parts.front()}, std::nullopt});
       }
     return pairs;
@@ -143,11 +153,17 @@ class Search {
     std::vector<Trial> best;
     for (const Trial* trial : by_distance(trials)) {
       if (best.size() == nearest_kept) break;
-      best.push_back(*trial);
+      const bool adds_nothing = std::any_of(best.begin(), best.end(), [&](const Trial& kept) {
+        const bool is_part =
+            std::find(trial->parts.begin(), trial->parts.end(), kept.parts.front()) != trial->parts.end();
+        return is_part && trial->explanation->distance > worthwhile * kept.explanation->distance;
+      });
+      if (!adds_nothing) best.push_back(*trial);
     }
     evaluate_again(best);
-    const double own = static_cast<double>(observation_.judged() - std::min(observation_.failing(), observation_.judged())) /
-                       static_cast<double>(std::max<std::uint64_t>(1, observation_.judged()));
+    const double own =
+        static_cast<double>(observation_.judged() - std::min(observation_.failing(), observation_.judged())) /
+        static_cast<double>(std::max<std::uint64_t>(1, observation_.judged()));
     for (const Trial& trial : best) {
       if (!trial.explanation || trial.explanation->all_judged() == 0) continue;
       const FoundSuspect suspect = found(trial);

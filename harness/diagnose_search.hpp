@@ -26,6 +26,7 @@ struct FoundSuspect {
 struct FoundSuspects {
   std::vector<FoundSuspect> matches;  // explain every judged element of every observed stage
   std::vector<FoundSuspect> nearest;  // without a match: explain more than the contract that was asked for
+  std::vector<FoundSuspect> wider;    // fit too, by a larger budget around the same values: no match
   int tried = 0;
   bool cut = false;
 };

@@ -37,8 +37,8 @@ Focus focus_of(const GoldenCase& golden, const CaseResult& failed) {
       continue;
     }
     focus.kv_head = kv_head_of(golden.input.contract.terms, shape, index[1]);
-    focus.group = golden.input.contract.terms.heads.mapping == QKCTS_HEADS_TILE ? index[1] / shape.kv_heads
-                                                                                : index[1] % group;
+    focus.group =
+        golden.input.contract.terms.heads.mapping == QKCTS_HEADS_TILE ? index[1] / shape.kv_heads : index[1] % group;
     focus.query = index[2];
   }
   return focus;

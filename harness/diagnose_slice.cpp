@@ -51,15 +51,15 @@ class Cutter {
     if (input == Input::kv_len || input == Input::prefix_len) {
       const auto most = static_cast<std::int32_t>(slice_.k_len.size());
       for (std::size_t i = 0; i < result.count(); ++i)
-        result.set_pattern(i, static_cast<std::uint64_t>(std::min<std::int32_t>(
-                                  most, static_cast<std::int32_t>(result.value(i)))));
+        result.set_pattern(
+            i, static_cast<std::uint64_t>(std::min<std::int32_t>(most, static_cast<std::int32_t>(result.value(i)))));
     }
     return result;
   }
 
   qkcts_shape shape() const {
     const auto size = [](const Indices& indices) { return static_cast<std::int64_t>(indices.size()); };
-    return {size(slice_.batch), size(q_heads_),       size(slice_.kv_heads),  size(slice_.q_len),
+    return {size(slice_.batch), size(q_heads_),        size(slice_.kv_heads),  size(slice_.q_len),
             size(slice_.k_len), size(slice_.head_dim), size(slice_.v_head_dim)};
   }
 
@@ -178,8 +178,8 @@ class Cutter {
 }  // namespace
 
 Slice whole_slice(const qkcts_shape& shape) {
-  return {all_of(shape.batch), all_of(shape.kv_heads), all_of(shape.q_heads / shape.kv_heads),
-          all_of(shape.q_len), all_of(shape.k_len),    all_of(shape.head_dim),
+  return {all_of(shape.batch),     all_of(shape.kv_heads), all_of(shape.q_heads / shape.kv_heads),
+          all_of(shape.q_len),     all_of(shape.k_len),    all_of(shape.head_dim),
           all_of(shape.v_head_dim)};
 }
 

@@ -60,8 +60,7 @@ constexpr std::array<KnownSlip, 35> known = {{
 std::int64_t heads_of(const InputSlip& slip, const Case& c) {
   const qkcts_contract& terms = c.contract.terms;
   const auto by_axes = [&](std::uint32_t axes, std::int64_t heads) {
-    const bool by_head =
-        axes == QKCTS_AXES_HEAD || axes == QKCTS_AXES_HEAD_HEAD_DIM || axes == QKCTS_AXES_FULL_WIDTH;
+    const bool by_head = axes == QKCTS_AXES_HEAD || axes == QKCTS_AXES_HEAD_HEAD_DIM || axes == QKCTS_AXES_FULL_WIDTH;
     return by_head ? heads : 0;
   };
   switch (slip.input) {

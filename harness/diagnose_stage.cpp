@@ -26,7 +26,8 @@ bool exists(const qkcts_contract& terms, qkcts_stage stage) {
 std::vector<qkcts_stage> steps(const qkcts_contract& terms, const VectorStages& side) {
   std::vector<qkcts_stage> list;
   const bool rope_first = terms.rope.order == QKCTS_ROPE_THEN_NORM;
-  for (const qkcts_stage stage : {side.projection, rope_first ? side.rope : side.norm, rope_first ? side.norm : side.rope})
+  for (const qkcts_stage stage :
+       {side.projection, rope_first ? side.rope : side.norm, rope_first ? side.norm : side.rope})
     if (exists(terms, stage)) list.push_back(stage);
   return list;
 }
@@ -108,14 +109,13 @@ Divergence by_substitution(qkcts_stage failing, const Observation& observation, 
       fmt::format("not located before {}: the adapter does not take golden q and k instead", stage_name(failing));
   if (alone != Verdict::pass) return {failing, unknown};
   const qkcts_stage last = list.back();
-  if (list.size() == 1)
-    return {last, fmt::format("on golden q and k it passes: in {} of q or k", step_text(last))};
+  if (list.size() == 1) return {last, fmt::format("on golden q and k it passes: in {} of q or k", step_text(last))};
   const Verdict with_last = verdict_with(c, LastStep::kept, observation, rerunner, failed);
   if (violates(with_last))
     return {last, fmt::format("on what comes before {} it fails, on what comes after it passes", step_text(last))};
   if (with_last == Verdict::pass)
-    return {list[list.size() - 2],
-            fmt::format("{} passes on golden rows: in {} of q or k", step_text(last), step_text(list[list.size() - 2]))};
+    return {list[list.size() - 2], fmt::format("{} passes on golden rows: in {} of q or k", step_text(last),
+                                               step_text(list[list.size() - 2]))};
   return {list.front(), "on golden q and k it passes: in what makes them"};
 }
 
@@ -153,6 +153,7 @@ Divergence first_divergence(const Observation& observation, const Rerunner& reru
   }
   // The output does not come out of the lse, nor what is done to v out of q and k.
   before &= ~(bit(QKCTS_STAGE_LSE) | bit(QKCTS_STAGE_V_NORM));
+  if (before == 0) return {failing, "observed: it is the first stage"};
   if ((before & ~observation.stages()) == 0) return {failing, "observed: every stage before it passes"};
   return by_substitution(failing, observation, rerunner, failed);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where outputs first leave the contract. Observed stages say it. Where the adapter writes too few of them, golden
-// stages are put in the place of the inputs: attention alone on the right q and k, the rotation alone on the right norm.
+// stages are put in the place of the inputs: attention alone on the right q and k, the rotation alone on the right
+// norm.
 #pragma once
 
 #include "harness/diagnose_observation.hpp"
@@ -11,8 +12,9 @@ namespace qkcts {
 
 Divergence first_divergence(const Observation& observation, const Rerunner& rerunner, const CaseResult& failed);
 
-// The case with golden q and k in the place of everything that makes them: no projection, norm or rotation is left. With
-// `keep_last` the last of these steps stays, on the golden result of those before it. Nothing if there is no such step.
+// The case with golden q and k in the place of everything that makes them: no projection, norm or rotation is left.
+// With `keep_last` the last of these steps stays, on the golden result of those before it. Nothing if there is no such
+// step.
 enum class LastStep : std::uint8_t { replaced, kept };
 std::optional<Case> substituted(const Case& c, LastStep last);
 

@@ -49,18 +49,20 @@ std::string measure_text(const Suspect& suspect) {
   std::string text = fmt::format("{} of {} elements", suspect.explained, suspect.judged);
   // Rounded down: not all is never 100 %.
   if (suspect.explained != suspect.judged && suspect.judged > 0)
-    text += fmt::format(" ({:.1f} %)",
-                        std::floor(1000.0 * static_cast<double>(suspect.explained) / static_cast<double>(suspect.judged)) /
-                            10);
-  return text + fmt::format(", worst error/Delta {}", short_text(suspect.worst));
+    text += fmt::format(
+        " ({:.1f} %)",
+        std::floor(1000.0 * static_cast<double>(suspect.explained) / static_cast<double>(suspect.judged)) / 10);
+  text += fmt::format(", worst error/Delta {}", short_text(suspect.worst));
+  if (suspect.valueless > 0) text += fmt::format("; {} of them 0/0, and no number was got", suspect.valueless);
+  return text;
 }
 
 std::string suspect_lines(const std::string& lead, const Suspect& suspect) {
   std::string text = wrapped("  " + lead + changes_text(suspect), 6);
   std::string measure = "    " + measure_text(suspect);
   if (suspect.further_cases > 0)
-    measure += fmt::format("; {} too", counted(static_cast<std::uint64_t>(suspect.further_cases), "further failing case",
-                                               "further failing cases"));
+    measure += fmt::format("; {} too", counted(static_cast<std::uint64_t>(suspect.further_cases),
+                                               "further failing case", "further failing cases"));
   return text + wrapped(measure, 6);
 }
 
@@ -103,6 +105,7 @@ Json suspect_json(const Suspect& suspect) {
           {"changes", std::move(changes)},
           {"judged", suspect.judged},
           {"explained", suspect.explained},
+          {"valueless", suspect.valueless},
           {"worst_error_over_delta", std::isfinite(suspect.worst) ? Json(suspect.worst) : Json()},
           {"further_cases", suspect.further_cases}};
 }
@@ -114,21 +117,21 @@ Json suspects_json(const std::vector<Suspect>& suspects) {
 }
 
 Json case_json(const CaseDiagnosis& d) {
-  Json document = {
-      {"case", d.slug},
-      {"contract", d.contract},
-      {"finding", finding_name(d.finding)},
-      {"detail", d.detail},
-      {"divergence",
-       {{"stage", d.divergence.stage ? Json(stage_name(*d.divergence.stage)) : Json()}, {"detail", d.divergence.detail}}},
-      {"failing", d.failing},
-      {"judged", d.judged},
-      {"tried", d.tried},
-      {"cut", d.cut},
-      {"matches", suspects_json(d.matches)},
-      {"nearest", suspects_json(d.nearest)},
-      {"reproducer", Json()},
-      {"seconds", d.seconds}};
+  Json document = {{"case", d.slug},
+                   {"contract", d.contract},
+                   {"finding", finding_name(d.finding)},
+                   {"detail", d.detail},
+                   {"divergence",
+                    {{"stage", d.divergence.stage ? Json(stage_name(*d.divergence.stage)) : Json()},
+                     {"detail", d.divergence.detail}}},
+                   {"failing", d.failing},
+                   {"judged", d.judged},
+                   {"tried", d.tried},
+                   {"cut", d.cut},
+                   {"matches", suspects_json(d.matches)},
+                   {"nearest", suspects_json(d.nearest)},
+                   {"reproducer", Json()},
+                   {"seconds", d.seconds}};
   if (d.reproducer) {
     const qkcts_shape& s = d.reproducer->shape;
     document["reproducer"] = {{"shape",
@@ -166,28 +169,28 @@ std::string diagnosis_text(const CaseDiagnosis& d) {
     if (d.reproducer) text += wrapped("  smallest that fails: " + shape_line(d.reproducer->shape), 4);
   } else {
     if (!d.detail.empty()) text += wrapped("  " + d.detail, 4);
-    text += wrapped(fmt::format("  first divergent stage: {}; {}",
-                                d.divergence.stage ? stage_name(*d.divergence.stage) : "not located",
-                                d.divergence.detail),
-                    4);
+    text +=
+        wrapped(fmt::format("  first divergent stage: {}; {}",
+                            d.divergence.stage ? stage_name(*d.divergence.stage) : "not located", d.divergence.detail),
+                4);
     if (d.reproducer)
-      text += wrapped(fmt::format("  smallest that fails: {} ({} runs)", shape_line(d.reproducer->shape),
-                                  d.reproducer->tries),
-                      4);
+      text += wrapped(
+          fmt::format("  smallest that fails: {} ({} runs)", shape_line(d.reproducer->shape), d.reproducer->tries), 4);
     text += wrapped(fmt::format("  {} of {} elements fail; {} tried in {:.1f} s{}", d.failing, d.judged,
                                 counted(static_cast<std::uint64_t>(d.tried), "contract", "contracts"), d.seconds,
                                 d.cut ? "; time ran out before all were" : ""),
                     4);
   }
-  if (d.reproducer && !d.reproducer->command.empty()) text += "  bundle: " + d.reproducer->bundle + "\n  again:  " + d.reproducer->command + "\n";
+  if (d.reproducer && !d.reproducer->command.empty())
+    text += "  bundle: " + d.reproducer->bundle + "\n  again:  " + d.reproducer->command + "\n";
   return text;
 }
 
 std::string diagnosis_extent(const Diagnosis& diagnosis) {
   const std::size_t done = diagnosis.cases.size();
-  std::string text = fmt::format("{} of {} diagnosed", done,
-                                 counted(static_cast<std::uint64_t>(diagnosis.failing_cases), "failing case",
-                                         "failing cases"));
+  std::string text =
+      fmt::format("{} of {} diagnosed", done,
+                  counted(static_cast<std::uint64_t>(diagnosis.failing_cases), "failing case", "failing cases"));
   if (done < static_cast<std::size_t>(diagnosis.failing_cases)) text += ", different contracts first";
   std::map<std::string, int> names;  // of a case only what it is most likely
   for (const CaseDiagnosis& one : diagnosis.cases)

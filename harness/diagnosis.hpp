@@ -21,6 +21,7 @@ struct Suspect {
   std::vector<ClauseDifference> changes;  // asked for (left), computed (right)
   std::uint64_t judged = 0;               // elements that it fixes within a budget, or exactly
   std::uint64_t explained = 0;            // of these, within it
+  std::uint64_t valueless = 0;            // of these, where it has no value (0/0) and no number was written
   double worst = 0;                       // largest |got - its value| / its Delta; infinite where classes differ
   int further_cases = 0;                  // failing cases of the run, beside this one, that it matches too
 };

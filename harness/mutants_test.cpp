@@ -2,8 +2,8 @@
 // mutants_tests SUITE CORPUS [arguments of GoogleTest]
 // A suite is worth what it kills: on its corpus the controls pass every case, and each wrong kernel of the catalogue
 // fails in the stage that its entry names, or gets the error that it deserves. `core` has to kill the mutants of the
-// clauses of ABI 1.0, `clauses` those of 1.1, `points` those of 1.2, unless an entry names another suite. The program is
-// its own worker.
+// clauses of ABI 1.0, `clauses` those of 1.1, `points` those of 1.2, unless an entry names another suite. The program
+// is its own worker.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,9 +92,10 @@ std::vector<const CatalogueMutant*> mutants() {
 
 // What the adapter says of a fault.
 const Json& fault_entry(const std::string& fault) {
-  static const Json faults = parse_json(in_process_runner(resolve_adapter("mutants"))->open(true).description, "mutants")
-                                 .at("arithmetic")
-                                 .at("mutants");
+  static const Json faults =
+      parse_json(in_process_runner(resolve_adapter("mutants"))->open(true).description, "mutants")
+          .at("arithmetic")
+          .at("mutants");
   return faults.at(fault);
 }
 
@@ -163,8 +164,8 @@ TEST_P(Wrong, FailsWhereItIsWrong) {
     if (killed(mutant, due, result)) return;
     if (violates(result.verdict)) seen = result.slug + ": " + std::string(verdict_name(result.verdict));
   }
-  FAIL() << mutant.id << " (" << mutant.clause << ") survives in " << stage_name(*mutant.stage) << "; cases tried: " << tried
-         << "; elsewhere: " << seen;
+  FAIL() << mutant.id << " (" << mutant.clause << ") survives in " << stage_name(*mutant.stage)
+         << "; cases tried: " << tried << "; elsewhere: " << seen;
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernel, Wrong, testing::ValuesIn(mutants()), [](const auto& parameter) {
@@ -183,8 +184,7 @@ TEST(Catalogue, AgreesWithTheFaultsOfTheAdapter) {
     EXPECT_EQ(mutant.clause, fault.at("clause").get<std::string>()) << mutant.id;
     EXPECT_EQ(stage_name(*mutant.stage), fault.at("stage").get<std::string>()) << mutant.id;
   }
-  const Json description =
-      parse_json(in_process_runner(resolve_adapter("mutants"))->open(true).description, "mutants");
+  const Json description = parse_json(in_process_runner(resolve_adapter("mutants"))->open(true).description, "mutants");
   for (const auto& [id, fault] : description.at("arithmetic").at("mutants").items())
     EXPECT_EQ(entries.count(id), 1u) << id << " has no entry in conformance/mutants";
 }

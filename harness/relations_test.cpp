@@ -99,7 +99,7 @@ void PrintTo(const Fault& fault, std::ostream* out) {
 constexpr Fault faults[] = {
     {"norm_skipped", "score_bound"},
     {"softcap_missing", "score_bound"},
-    {"eps_hardcoded_1e_5", "eps_rescaling"},
+    {"eps_hardcoded_1e-5", "eps_rescaling"},
     {"eps_class_default", "eps_rescaling"},
     {"eps_underflow_fp16", "eps_rescaling"},
     {"eps_dropped", "liveness"},
@@ -114,6 +114,7 @@ constexpr Fault faults[] = {
     {"output_quantised_down", "value_sign"},
     {"clip_above_only", "joint_sign"},
     {"last_row_one_key_short", "key_permutation"},
+    {"path_by_bucket", "batch_position"},
     {"gqa_tile", "repeated_heads"},
     {"heads_block_for_tile", "repeated_heads"},
     {"gqa_no_map", "repeated_heads"},
@@ -140,7 +141,9 @@ TEST_P(Wrong, BreaksTheRelation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernel, Wrong, testing::ValuesIn(faults), [](const auto& parameter) {
-  return std::string(parameter.param.mutant) + "_by_" + parameter.param.kind;
+  std::string name = std::string(parameter.param.mutant) + "_by_" + parameter.param.kind;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 });
 
 // Every kind that asks something of an adapter is broken by one.

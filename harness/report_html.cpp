@@ -278,9 +278,9 @@ std::string report_html(const RunRecord& record) {
       "<section><h2>Cases</h2>\n<details><summary>All cases: {}</summary>\n{}</details></section>\n"
       "<section><h2>Contracts, clause by clause</h2>\n{}</section>\n"
       "<section><h2>Circumstances</h2>\n{}</section>\n</main>\n</body>\n</html>\n",
-      title, html_style, head(record), failure_list(record), diagnosis_section(record), ratio_chart(record), stage_table(record),
-      relation_html(record), ulp_histograms(record), worst_list(record), record.cases.size(), case_table(record),
-      contract_details(record), circumstances(record));
+      title, html_style, head(record), failure_list(record), diagnosis_section(record), ratio_chart(record),
+      stage_table(record), relation_html(record), ulp_histograms(record), worst_list(record), record.cases.size(),
+      case_table(record), contract_details(record), circumstances(record));
 }
 
 }  // namespace qkcts

@@ -36,7 +36,8 @@ std::vector<const Mutant*> catalogue() {
   for (const std::span<const Mutant> group :
        {norm_mutants(), rope_mutants(), score_mutants(), mask_mutants(), softmax_mutants(), output_mutants(),
         misdeed_mutants(), range_mutants(), rotation_mutants(), logit_mutants(), region_mutants(), sink_mutants(),
-        value_mutants(), projection_mutants(), vector_rounding_mutants(), row_rounding_mutants(), special_mutants(), tile_mutants()}) {
+        value_mutants(), projection_mutants(), vector_rounding_mutants(), row_rounding_mutants(), special_mutants(),
+        tile_mutants()}) {
     for (const Mutant& mutant : group) all.push_back(&mutant);
   }
   return all;

@@ -164,6 +164,12 @@ qkcts_contract exposing_contract(const Mutant& mutant, std::mt19937_64& source, 
   } while (later != nullptr && !later->at_work(terms));
   terms.q_norm.applied = terms.k_norm.applied = 1;
   if (mutant.id == "overflow_saturated") terms.q_range.multiplier = 1e6;
+  if (mutant.id == "mask_finite_sentinel") {  // rows whose visible scores all lie below the sentinel
+    terms.score.scale_form = QKCTS_SCALE_CONSTANT;
+    terms.score.scale_value = 1e7;
+    terms.score.softcap = 0;
+    return terms;
+  }
   if (source() % 2 == 0 && later == nullptr) {
     // Large scores, far apart: what needs the maximum shows.
     terms.score.scale_form = QKCTS_SCALE_CONSTANT;

@@ -80,7 +80,13 @@ struct SoftMask : scalar::Attention<Real> {
 template <class Real>
 struct FiniteSentinel : SoftMask<Real> {
   using SoftMask<Real>::SoftMask;
-  Real soften(Real) const override { return -1e4f; }
+  static constexpr Real sentinel = -1e4;
+  Real soften(Real) const override { return sentinel; }
+  // An observer of the stage before sees what is due.
+  void softmax_row(QueryRow<Real>& row) override {
+    SoftMask<Real>::softmax_row(row);
+    std::replace(row.masked.begin(), row.masked.end(), sentinel, -std::numeric_limits<Real>::infinity());
+  }
 };
 
 template <class Real>

@@ -157,11 +157,12 @@ void make_report_folder(const std::string& folder) {
 }
 
 void diagnose_and_print(const RunRequest& request, RunRecord& record, const DiagnoseOptions& options) {
-  record.diagnosis = diagnose(request, record, options, [](const CaseDiagnosis& one, std::size_t done, std::size_t all) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    fmt::print(stderr, "\r{:70}\r", "");
-    if (done < all) fmt::print(stderr, "diagnosed {} of {}, last {:.40}", done, all, one.slug);
-  });
+  record.diagnosis =
+      diagnose(request, record, options, [](const CaseDiagnosis& one, std::size_t done, std::size_t all) {
+        if (isatty(STDERR_FILENO) == 0) return;
+        fmt::print(stderr, "\r{:70}\r", "");
+        if (done < all) fmt::print(stderr, "diagnosed {} of {}, last {:.40}", done, all, one.slug);
+      });
   fmt::print("{}", diagnosis_text(*record.diagnosis));
 }
 

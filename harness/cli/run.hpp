@@ -9,8 +9,8 @@
 
 namespace qkcts::cli {
 
-// Returns the exit code. Without a folder nothing is written. With `diagnosis` failing cases are diagnosed, which changes
-// no verdict.
+// Returns the exit code. Without a folder nothing is written. With `diagnosis` failing cases are diagnosed, which
+// changes no verdict.
 int run_and_report(const RunRequest& request, const std::string& folder, const DiagnoseOptions* diagnosis = nullptr);
 
 // The failing cases of the record, printed as they come; the result stands in the record.
