@@ -89,6 +89,20 @@ std::string rendered(const AdequacyReport& report, Form form) {
   return adequacy_text(report);
 }
 
+std::string effort_text(HuntEffort effort) {
+  switch (effort) {
+    case HuntEffort::all:
+      return "Every case was compared";
+    case HuntEffort::first:
+      return "Comparison stopped at the first kill: larger separations may exist";
+    case HuntEffort::likely:
+      break;
+  }
+  return "Of a kill that no file stores the likeliest cases were compared: larger separations may exist. Of what is "
+         "not "
+         "killed every case was, and those that come nearest over all rows";
+}
+
 int adequacy(const AdequacyArguments& given) {
   if (!given.output.empty()) require_replaceable(given.output);
   const std::vector<AdequacyMutant> mutants = adequacy_mutants(given.mutant, given.of_class);
@@ -96,7 +110,9 @@ int adequacy(const AdequacyArguments& given) {
   // No other suite has a notion of declared rounding points.
   const AdequacyCases cases(given.files, given.profile, given.rules.empty() ? Declared::any : Declared::no_rounding);
   if (cases.profiles().empty())
-    throw UsageError(fmt::format("--profile {}: judges no case of these corpora", given.profile));
+    throw UsageError(given.profile.empty()
+                         ? "no case of these corpora is judged by a usual profile; --profile names others"
+                         : fmt::format("--profile {}: judges no case of these corpora", given.profile));
   const HuntEffort effort = given.all ? HuntEffort::all : given.first ? HuntEffort::first : HuntEffort::likely;
   AdequacyReport report;
   report.corpora = cases.corpora();
@@ -110,11 +126,7 @@ int adequacy(const AdequacyArguments& given) {
   if (!given.beyond.empty()) look_beyond(report.rows, AdequacyCases(given.beyond, given.profile), mutants, given.jobs);
   if (given.search > 0) search_beyond(report.rows, cases, mutants, given.search, given.jobs);
   excuse(report.rows, list);
-  report.effort = effort == HuntEffort::all ? "Every case was compared"
-                  : effort == HuntEffort::first
-                      ? "Comparison stopped at the first kill: larger separations may exist"
-                      : "Every case was compared of what is not killed; of a kill that no file "
-                        "stores, the likeliest cases: larger separations may exist";
+  report.effort = effort_text(effort);
   put(given, rendered(report, given.form));
   return adequacy_exit_code(report);
 }
