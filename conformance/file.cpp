@@ -16,8 +16,6 @@
 namespace qkcts {
 namespace {
 
-constexpr off_t longest = off_t{64} << 20;
-
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -50,14 +48,15 @@ bool write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-std::string read_text_file(const std::string& path) {
+std::string read_text_file(const std::string& path, std::uint64_t longest) {
   // O_NONBLOCK: opening a named pipe without a writer would wait for ever.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) throw InputError(fmt::format("{}: cannot be opened: {}", path, reason()));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw InputError(fmt::format("{}: {}", path, reason()));
   if (!S_ISREG(status.st_mode)) throw InputError(fmt::format("{}: is no regular file", path));
-  if (status.st_size > longest) throw InputError(fmt::format("{}: is longer than {} bytes", path, longest));
+  if (static_cast<std::uint64_t>(status.st_size) > longest)
+    throw InputError(fmt::format("{}: is longer than {} bytes", path, longest));
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t length = 0;
   while (length < text.size()) {

@@ -2,6 +2,7 @@
 // Whole files: read with one clear error, written so that a reader sees the old file or the new one, never half of it.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,8 +15,8 @@ class WriteError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws InputError "PATH: reason" if it is no readable regular file or longer than 64 MiB.
-std::string read_text_file(const std::string& path);
+// Throws InputError "PATH: reason" if it is no readable regular file or longer than so many bytes.
+std::string read_text_file(const std::string& path, std::uint64_t longest = std::uint64_t{64} << 20);
 
 // Throws WriteError "PATH: reason" where a new file would take the place of what is no regular file: a device, a pipe.
 void require_replaceable(const std::string& path);

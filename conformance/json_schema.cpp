@@ -128,9 +128,9 @@ std::string_view schema_text(std::string_view schema) {
   throw std::logic_error(fmt::format("no schema {}", schema));
 }
 
-void require_schema(const Json& document, std::string_view schema, std::string_view origin) {
-  refuse_long_strings(document, origin, "");
+void require_schema(const Json& document, std::string_view schema, std::string_view origin, LongStrings strings) {
   const CompiledSchema& rules = compiled(schema);
+  if (strings == LongStrings::refused) refuse_long_strings(document, origin, "");
   const valijson::adapters::NlohmannJsonAdapter adapter(document);
   valijson::ValidationResults results;
   valijson::Validator validator(valijson::Validator::kStrongTypes);

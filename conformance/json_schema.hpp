@@ -8,10 +8,14 @@
 
 namespace qkcts {
 
+// Patterns are searched recursively: only a schema without any may admit strings of any length.
+enum class LongStrings { refused, admitted };
+
 // Throws InputError "ORIGIN: /json/pointer: what is wrong and what is allowed". Strings longer than 4096 bytes are
 // refused before anything else is looked at. `schema` is the name of a file of conformance/schemas without
 // ".schema.json"; an unknown name is a std::logic_error.
-void require_schema(const Json& document, std::string_view schema, std::string_view origin);
+void require_schema(const Json& document, std::string_view schema, std::string_view origin,
+                    LongStrings strings = LongStrings::refused);
 
 // The text of such a schema, e.g. for `contract` or `profile`.
 std::string_view schema_text(std::string_view schema);

@@ -10,11 +10,6 @@ static_assert(std::endian::native == std::endian::little, "patterns are read and
 
 namespace {
 
-// Normal binary32 numbers, which are most of all, are widened in integers like decode(): neither the rounding mode nor
-// a flush to zero of the thread matters.
-bool is_normal32(std::uint32_t pattern) {
-  return (pattern & 0x7fffffffu) - 0x00800000u < 0x7f000000u;
-}
 // Not finite: all bits of the exponent are set. (Tensors hold no e4m3fn.)
 template <class Word>
 bool none_has_all_of(const std::vector<std::byte>& bytes, Word exponent) {
@@ -27,11 +22,44 @@ bool none_has_all_of(const std::vector<std::byte>& bytes, Word exponent) {
   return found == 0;
 }
 
-double widened(std::uint32_t pattern) {
-  constexpr std::uint64_t rebias = std::uint64_t{1023 - 127} << 52;
-  const std::uint64_t magnitude = pattern & 0x7fffffffu;
-  return std::bit_cast<double>((std::uint64_t{pattern >> 31} << 63) | ((magnitude << 29) + rebias));
-}
+// Zeros and normal numbers of a narrow format, which are most of all, need no decode(): binary32 holds them, and to
+// widen it is exact whatever the rounding mode and the flush to zero of the thread.
+template <class Pattern, unsigned fraction_bits, unsigned bias>
+struct Narrow {
+  static constexpr std::uint32_t sign = std::uint32_t{1} << (8 * sizeof(Pattern) - 1);
+  static constexpr std::uint32_t least_normal = std::uint32_t{1} << fraction_bits;
+  static constexpr std::uint32_t infinity = sign - least_normal;
+
+  static Pattern at(const std::vector<std::byte>& bytes, std::size_t index) {
+    Pattern pattern = 0;
+    std::memcpy(&pattern, bytes.data() + index * sizeof pattern, sizeof pattern);
+    return pattern;
+  }
+  static bool is_common(Pattern pattern) {
+    const std::uint32_t size = pattern & (sign - 1);
+    return (size == 0) | (size - least_normal < infinity - least_normal);
+  }
+  static double widened(Pattern pattern) {
+    constexpr unsigned shift = 23 - fraction_bits;
+    const std::uint32_t size = pattern & (sign - 1);
+    const std::uint32_t wide = size == 0 ? 0 : (size << shift) + ((127 - bias) << 23);
+    return std::bit_cast<float>(((pattern & sign) != 0 ? std::uint32_t{1} << 31 : 0) | wide);
+  }
+
+  // False if some of them are not common; those are wrong then.
+  static bool widen(const std::vector<std::byte>& bytes, std::vector<double>& to) {
+    std::uint32_t others = 0;
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const Pattern pattern = at(bytes, i);
+      to[i] = widened(pattern);
+      others |= is_common(pattern) ? 0u : 1u;
+    }
+    return others == 0;
+  }
+};
+using Narrow32 = Narrow<std::uint32_t, 23, 127>;
+using NarrowBfloat16 = Narrow<std::uint16_t, 7, 127>;
+using Narrow16 = Narrow<std::uint16_t, 10, 15>;
 
 }  // namespace
 
@@ -79,9 +107,14 @@ void Tensor::set_pattern(std::size_t index, std::uint64_t pattern) {
 
 double Tensor::value(std::size_t index) const {
   if (type == ElementType::binary32) {
-    std::uint32_t narrow = 0;
-    std::memcpy(&narrow, bytes.data() + index * sizeof narrow, sizeof narrow);
-    if (is_normal32(narrow)) return widened(narrow);
+    const std::uint32_t narrow = Narrow32::at(bytes, index);
+    if (Narrow32::is_common(narrow)) return Narrow32::widened(narrow);
+  } else if (type == ElementType::bfloat16) {
+    const std::uint16_t narrow = NarrowBfloat16::at(bytes, index);
+    if (NarrowBfloat16::is_common(narrow)) return NarrowBfloat16::widened(narrow);
+  } else if (type == ElementType::binary16) {
+    const std::uint16_t narrow = Narrow16::at(bytes, index);
+    if (Narrow16::is_common(narrow)) return Narrow16::widened(narrow);
   }
   const std::uint64_t bits = pattern(index);
   if (type == ElementType::int32) return static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
@@ -91,16 +124,13 @@ double Tensor::value(std::size_t index) const {
 
 std::vector<double> Tensor::values() const {
   std::vector<double> result(count());
-  if (type == ElementType::binary32) {
-    std::uint32_t others = 0;
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      std::uint32_t narrow = 0;
-      std::memcpy(&narrow, bytes.data() + i * sizeof narrow, sizeof narrow);
-      result[i] = widened(narrow);
-      others |= is_normal32(narrow) ? 0u : 1u;
-    }
-    if (others == 0) return result;
+  if (type == ElementType::binary64) {
+    if (!result.empty()) std::memcpy(result.data(), bytes.data(), result.size() * sizeof(double));
+    return result;
   }
+  if (type == ElementType::binary32 && Narrow32::widen(bytes, result)) return result;
+  if (type == ElementType::bfloat16 && NarrowBfloat16::widen(bytes, result)) return result;
+  if (type == ElementType::binary16 && Narrow16::widen(bytes, result)) return result;
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = value(i);
   return result;
 }

@@ -115,6 +115,8 @@ AdapterDescription description_from_json(std::string_view text, std::string_view
                                  parameters(format).name));
   }
   description.alignment = document.value("alignment", std::size_t{1});
+  for (const Json& name : document.value("layouts", Json::array()))
+    description.layouts.push_back(*layout_named(name.get<std::string>()));
   description.bitwise_repeatable = claim(document, "bitwise_repeatable");
   description.batch_invariant = claim(document, "batch_invariant");
   description.data_dependent_order = document.value("data_dependent_order", false) ? Claim::made : Claim::not_made;

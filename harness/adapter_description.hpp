@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conformance/case.hpp"
+#include "harness/tensor_layout.hpp"
 
 namespace qkcts {
 
@@ -28,6 +29,7 @@ struct AdapterDescription {
   std::map<std::string, std::vector<std::string>> supports;  // contract field path -> canonical JSON of the values
   std::map<std::string, ShapeLimit> limits;                  // field of qkcts_shape -> limits
   std::size_t alignment = 1;
+  std::vector<TensorLayout> layouts;  // that run() takes beside the dense one
   Claim bitwise_repeatable = Claim::not_made;
   Claim batch_invariant = Claim::not_made;
   Claim data_dependent_order = Claim::not_made;  // then relations do not bind the bits

@@ -66,7 +66,7 @@ AdapterLibrary::AdapterLibrary(const std::string& path) : path_(path) {
   if (symbol == nullptr) throw AdapterError(fmt::format("{}: exports no function qkcts_adapter", path));
   table_ = reinterpret_cast<const qkcts_adapter_table* (*)()>(symbol)();
   if (const std::string fault = table_fault(table_); !fault.empty())
-    throw AdapterError(fmt::format("{}: {}", path, fault));
+    throw AdapterError(fmt::format("{}: {}: {}", path, verdict_name(Verdict::error_abi), fault), Verdict::error_abi);
 }
 
 AdapterLibrary::~AdapterLibrary() {

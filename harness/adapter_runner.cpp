@@ -54,6 +54,7 @@ class WorkerRunner final : public AdapterRunner {
 
   OpenAnswer open(bool prepare) override {
     process_ = std::make_unique<WorkerProcess>(limits_);
+    ++started_;
     MessageWriter order;
     write(order, opening_.order(prepare));
     auto reply = process_->exchange(order.bytes());
@@ -61,22 +62,28 @@ class WorkerRunner final : public AdapterRunner {
       const std::string printed = process_->take_output();
       process_.reset();
       const char* const step = opening_.spec.kind == AdapterKind::command ? "started" : "loaded";
-      throw AdapterError(fmt::format("{}: {} while it was {}: {}{}{}", opening_.spec.given,
-                                     verdict_name(death->verdict), step, death->detail,
-                                     printed.empty() ? "" : "; it printed: ", last_line(printed)));
+      throw AdapterError(
+          fmt::format("{}: {} while it was {}: {}{}{}", opening_.spec.given, verdict_name(death->verdict), step,
+                      death->detail, printed.empty() ? "" : "; it printed: ", last_line(printed)),
+          death->verdict);
     }
     MessageReader message(std::get<std::vector<std::byte>>(reply));
     OpenAnswer answer = read_open_answer(message);
     if (!answer.error.empty()) {
       const std::string printed = opening_.spec.kind == AdapterKind::command ? process_->take_output() : std::string();
       process_.reset();
-      throw AdapterError(answer.error + (printed.empty() ? "" : "; it printed: " + last_line(printed)));
+      throw AdapterError(answer.error + (printed.empty() ? "" : "; it printed: " + last_line(printed)), answer.verdict);
     }
     return answer;
   }
 
   RunOutcome run(const RunOrder& order) override {
     RunOutcome outcome;
+    if (!process_ && started_ > limits_.respawns) {
+      outcome.death = Verdict::not_run;
+      outcome.death_detail = fmt::format("the worker was started anew {} times already (--respawns)", limits_.respawns);
+      return outcome;
+    }
     try {
       if (!process_) open(true);
       MessageWriter message;
@@ -99,17 +106,26 @@ class WorkerRunner final : public AdapterRunner {
         }
       }
     } catch (const AdapterError& error) {  // it opened before, and now it does not
-      outcome.death = Verdict::error_crash;
+      outcome.death = error.verdict();
       outcome.death_detail = error.what();
     } catch (const MessageError& error) {
       outcome.death = Verdict::error_protocol;
       outcome.death_detail = error.what();
     }
-    if (outcome.death != Verdict::pass) process_.reset();
+    if (outcome.death == Verdict::pass) return outcome;
+    if (process_) add_call(outcome, order, process_->call_under_way());
+    process_.reset();
     return outcome;
   }
 
  private:
+  // Of plain calls there is nothing to say but what the death says itself.
+  static void add_call(RunOutcome& outcome, const RunOrder& order, std::uint32_t call) {
+    if (call >= order.calls.size() || outcome.death == Verdict::not_run) return;
+    const Variant variant = order.calls[call].variant;
+    if (variant != Variant::plain) outcome.death_detail += fmt::format(", in the call `{}`", variant_name(variant));
+  }
+
   static std::string last_line(const std::string& text) {
     const std::size_t end = text.find_last_not_of('\n');
     if (end == std::string::npos) return {};
@@ -119,6 +135,7 @@ class WorkerRunner final : public AdapterRunner {
 
   Opening opening_;
   WorkerLimits limits_;
+  int started_ = 0;
   std::unique_ptr<WorkerProcess> process_;
 };
 
@@ -137,7 +154,7 @@ class InProcessRunner final : public AdapterRunner {
         throw AdapterError(fmt::format("{}: threw an exception", opening_.spec.given));
       }
     }();
-    if (!answer.error.empty()) throw AdapterError(answer.error);
+    if (!answer.error.empty()) throw AdapterError(answer.error, answer.verdict);
     return answer;
   }
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 4> bundled_names = {"scalar", "avx2", "mutants", "template"};
+constexpr std::array<const char*, 6> bundled_names = {"scalar", "avx2", "cuda", "cuda_host", "mutants", "template"};
 
 // Where the library of a bundled adapter stands, or an empty path.
 fs::path bundled_library(const std::string& name) {
@@ -31,7 +31,19 @@ fs::path bundled_library(const std::string& name) {
   return {};
 }
 
+constexpr std::array<std::string_view, 3> kind_names = {"library", "command", "results"};
+
 }  // namespace
+
+std::string_view adapter_kind_name(AdapterKind kind) {
+  return kind_names[static_cast<std::size_t>(kind)];
+}
+
+std::optional<AdapterKind> adapter_kind_named(std::string_view name) {
+  const auto found = std::find(kind_names.begin(), kind_names.end(), name);
+  if (found == kind_names.end()) return std::nullopt;
+  return static_cast<AdapterKind>(found - kind_names.begin());
+}
 
 std::vector<std::string> bundled_adapters() {
   std::vector<std::string> found;

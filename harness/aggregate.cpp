@@ -21,6 +21,10 @@ void add(ElementCounts& sum, const ElementCounts& counts) {
   sum.failed += counts.failed;
 }
 
+std::uint64_t measured(const ElementCounts& counts) {
+  return counts.judged + counts.mistrusted;
+}
+
 void add(StageAggregate& sum, const CaseResult& result, const StageResult& stage) {
   sum.verdict = graver(sum.verdict, stage.verdict);
   if (row(stage.verdict).effect != Effect::neutral) ++sum.verdicts[stage.verdict];
@@ -35,7 +39,22 @@ void add(StageAggregate& sum, const CaseResult& result, const StageResult& stage
     sum.max_ratio = j.max_ratio;
     sum.worst_case = result.slug;
   }
+  // Means so far, weighed by the elements behind them.
+  const auto before = static_cast<double>(measured(sum.counts)), now = static_cast<double>(measured(j.counts));
+  const auto join = [&](double& mean, double further) {
+    if (now > 0) mean = (mean * before + further * now) / (before + now);
+  };
+  join(sum.mean_ulp, j.mean_ulp);
+  join(sum.signed_mean_ulp, j.signed_mean_ulp);
+  join(sum.outward_mean_ulp, j.outward_mean_ulp);
+  sum.p99_ulp = std::max(sum.p99_ulp, j.p99_ulp);
   add(sum.counts, j.counts);
+  if (stage.plain) {
+    ++sum.plain_cases;
+    sum.plain_max_ulp = std::max(sum.plain_max_ulp, stage.plain->max_ulp);
+    sum.plain_max_ratio = std::max(sum.plain_max_ratio, stage.plain->max_ratio);
+  }
+  for (const StageWarning warning : stage_warnings(stage, result)) ++sum.warnings[warning];
   for (std::size_t i = 0; i < sum.histogram.size(); ++i) sum.histogram[i] += j.histogram[i];
   if (!j.limit) return;
   ++sum.limits;
@@ -71,6 +90,41 @@ bool varies_one_clause(const std::string& contract) {
 
 std::vector<StageAggregate> aggregate(const RunRecord& record) {
   return fold(record, [](const CaseResult& result) { return result.contract; });
+}
+
+std::map<StageWarning, int> notable_warnings(const StageAggregate& line) {
+  std::map<StageWarning, int> notable = line.warnings;
+  std::erase_if(notable, [&](const auto& entry) {
+    return entry.first == StageWarning::biased && (entry.second < 4 || 2 * entry.second <= line.cases);
+  });
+  return notable;
+}
+
+std::vector<StageAggregate> aggregate_stages(const RunRecord& record) {
+  return fold(record, [](const CaseResult&) { return std::string(); });
+}
+
+std::vector<FamilyAggregate> aggregate_families(const RunRecord& record) {
+  std::map<std::string, FamilyAggregate> folded;
+  for (const CaseResult& result : record.cases) {
+    FamilyAggregate& sum = folded[result.family];
+    sum.family = result.family;
+    ++sum.verdicts[result.verdict];
+    sum.verdict = graver(sum.verdict, result.verdict);
+    for (const StageResult& stage : result.stages) {
+      if (!stage.judgement) continue;
+      sum.max_ulp = std::max(sum.max_ulp, stage.judgement->max_ulp);
+      if (sum.measured && stage.judgement->max_ratio <= sum.max_ratio) continue;
+      sum.max_ratio = stage.judgement->max_ratio;
+      sum.worst_case = result.slug;
+      sum.worst_stage = stage.stage;
+      sum.measured = true;
+    }
+  }
+  std::vector<FamilyAggregate> list;
+  for (auto& [name, sum] : folded) list.push_back(std::move(sum));
+  std::stable_partition(list.begin(), list.end(), [](const FamilyAggregate& f) { return violates(f.verdict); });
+  return list;
 }
 
 std::vector<StageAggregate> aggregate_briefly(const RunRecord& record) {

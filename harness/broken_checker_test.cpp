@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/case_run.hpp"
 #include "harness/handmade_case.hpp"
 #include "harness/judgement.hpp"
 
@@ -25,7 +28,22 @@ struct Line {
   std::vector<HandmadeElement> due;
   std::vector<double> got;
   bool passes;
+  std::optional<std::size_t> unwritten = {};  // where the poison still stands
+  std::optional<Limit> limit = {};            // of the user
 };
+
+std::vector<std::byte> bytes_of(const Line& line) {
+  const Format format = stage_format(stage, line.storage);
+  std::vector<std::byte> bytes = stage_bytes(format, line.got);
+  const std::uint64_t poison = poison_pattern(format);
+  const std::size_t size = bytes.size() / line.got.size();
+  if (line.unwritten) std::memcpy(bytes.data() + *line.unwritten * size, &poison, size);
+  return bytes;
+}
+
+Verdict judged(const Line& line, const std::vector<std::byte>& bytes) {
+  return judge_stage(one_row_case(stage, line.storage, line.due), stage, 0, bytes, line.limit).verdict;
+}
 
 // Budgets of a good kernel: half an ulp for the store and a little more for the sums.
 std::vector<HandmadeElement> elements(const std::vector<double>& values, double relative) {
@@ -67,6 +85,10 @@ const std::vector<Line>& lines() {
     std::vector<HandmadeElement> nan_due = due, infinity_due = due;
     nan_due[1] = {nan, 0, ElementRule::special};
     infinity_due[1] = {inf, 0, ElementRule::special};
+    std::vector<double> slightly_off = ordinary;
+    slightly_off[0] *= 1 + 0x1p-16;
+    Limit lax;
+    lax.atol = 1;
     return std::vector<Line>{
         {"the right values", Format::binary32, due, ordinary, true},
         {"the right small values", Format::binary32, elements(small, 0x1p-22), small, true},
@@ -85,6 +107,18 @@ const std::vector<Line>& lines() {
         {"a number where NaN is due", Format::binary32, nan_due, ordinary, false},
         {"infinity where it is due", Format::binary32, infinity_due, with(inf), true},
         {"the largest number where infinity is due", Format::binary32, infinity_due, with(0x1.fffffep127), false},
+        {"nothing written where NaN is due", Format::binary32, nan_due, with(nan), false, 1},
+        {"a value without a trusted budget, alone",
+         Format::binary32,
+         {{1, 2, ElementRule::budget, Trust::mistrusted}},
+         {1},
+         false},
+        {"an element that is not decided, alone",
+         Format::binary32,
+         {{nan, 0, ElementRule::free, Trust::domain}},
+         {0},
+         false},
+        {"beyond the budget and within a limit of the user", Format::binary32, due, slightly_off, false, {}, lax},
     };
   }();
   return list;
@@ -100,12 +134,7 @@ std::string complaint(const Checker& passes) {
 }
 
 TEST(BrokenChecker, TheJudgeIsNone) {
-  EXPECT_EQ(complaint([](const Line& line) {
-              const GoldenCase golden = one_row_case(stage, line.storage, line.due);
-              const auto bytes = stage_bytes(stage_format(stage, line.storage), line.got);
-              return judge_stage(golden, stage, 0, bytes).verdict == Verdict::pass;
-            }),
-            "");
+  EXPECT_EQ(complaint([](const Line& line) { return judged(line, bytes_of(line)) == Verdict::pass; }), "");
 }
 
 // Error/Delta of one element, as a naive checker has it.
@@ -197,6 +226,51 @@ TEST(BrokenChecker, SpecialValuesLeftOut) {
               return true;
             }),
             "a number where NaN is due");
+}
+
+// What follows is the judge but for one thing.
+TEST(BrokenChecker, PoisonTakenForNan) {
+  EXPECT_EQ(complaint([](const Line& line) {
+              return judged(line, stage_bytes(stage_format(stage, line.storage), line.got)) == Verdict::pass;
+            }),
+            "nothing written where NaN is due");
+}
+
+TEST(BrokenChecker, TrustThatIsNotLookedAt) {
+  EXPECT_EQ(complaint([](Line line) {
+              for (HandmadeElement& element : line.due)
+                if (element.trust == Trust::mistrusted) element.trust = Trust::judged;
+              return judged(line, bytes_of(line)) == Verdict::pass;
+            }),
+            "a value without a trusted budget, alone");
+}
+
+TEST(BrokenChecker, WhatIsNotJudgedPasses) {
+  EXPECT_EQ(complaint([](const Line& line) {
+              const Verdict verdict = judged(line, bytes_of(line));
+              return verdict == Verdict::pass || verdict == Verdict::domain;
+            }),
+            "an element that is not decided, alone");
+}
+
+TEST(BrokenChecker, LimitInPlaceOfTheBudget) {
+  EXPECT_EQ(complaint([](const Line& line) {
+              const StageJudgement judgement =
+                  judge_stage(one_row_case(stage, line.storage, line.due), stage, 0, bytes_of(line), line.limit);
+              return judgement.limit ? judgement.limit->violations == 0 : judgement.verdict == Verdict::pass;
+            }),
+            "beyond the budget and within a limit of the user");
+}
+
+// One that looks at the first call alone, as if nothing were claimed of the others.
+TEST(BrokenChecker, ClaimThatIsNotHeld) {
+  const auto runner = in_process_runner(resolve_adapter(QKCTS_TEST_ADAPTERS "/liblying_repeatable.so?fault=restless"));
+  AdapterDescription description = description_from_json(runner->open(true).description, "lying");
+  const GoldenCase golden = plain_golden_case();
+  ASSERT_EQ(description.bitwise_repeatable, Claim::made);
+  EXPECT_EQ(run_case(*runner, description, golden, {}).verdict, Verdict::not_repeatable);
+  description.bitwise_repeatable = Claim::not_made;
+  EXPECT_EQ(run_case(*runner, description, golden, {}).verdict, Verdict::pass);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "conformance/further_profiles.hpp"
+#include "harness/call_judgement.hpp"
 #include "harness/utf8_text.hpp"
 
 namespace qkcts {
@@ -87,44 +88,6 @@ StageSet stages_to_ask(CaseResult& result, const AdapterDescription& description
   return asked;
 }
 
-// Keeps the judgement that says most: the gravest, and among equals the one nearest to or farthest beyond Delta.
-void merge(StageResult& stage, StageJudgement judgement) {
-  const bool first = !stage.judgement.has_value();
-  const bool graver_one = !first && judgement.verdict > stage.judgement->verdict;
-  const bool worse = !first && judgement.verdict == stage.judgement->verdict &&
-                     (judgement.max_ratio > stage.judgement->max_ratio ||
-                      (judgement.limit && judgement.limit->violations > stage.judgement->limit->violations));
-  stage.verdict = first ? judgement.verdict : graver(stage.verdict, judgement.verdict);
-  if (first || graver_one || worse) stage.judgement = std::move(judgement);
-}
-
-void judge_calls(CaseResult& result, const RunAnswer& answer, const GoldenCase& golden, std::size_t profile,
-                 StageSet asked, const RunOptions& options) {
-  for (StageResult& stage : result.stages) {
-    if ((asked & bit(stage.stage)) == 0) continue;
-    const std::optional<Limit> limit = options.limits.find(stage.stage, result.format);
-    const std::vector<std::byte>& first = answer.executions.front().outputs[stage.stage];
-    for (std::size_t call = 0; call < answer.executions.size(); ++call) {
-      const std::vector<std::byte>& bytes = answer.executions[call].outputs[stage.stage];
-      if (call > 0) {
-        if (answer.same_as_first[call] || bytes == first) continue;
-        ++stage.differing_calls;
-      }
-      merge(stage, judge_stage(golden, stage.stage, profile, bytes, limit));
-    }
-  }
-}
-
-// What differs from call to call, where no value is judged.
-void count_differing_calls(CaseResult& result, const RunAnswer& answer, StageSet asked) {
-  for (StageResult& stage : result.stages) {
-    if ((asked & bit(stage.stage)) == 0) continue;
-    const std::vector<std::byte>& first = answer.executions.front().outputs[stage.stage];
-    for (std::size_t call = 1; call < answer.executions.size(); ++call)
-      if (!answer.same_as_first[call] && answer.executions[call].outputs[stage.stage] != first) ++stage.differing_calls;
-  }
-}
-
 void keep(KeptOutputs& kept, const CaseResult& result, RunAnswer& answer) {
   kept.filled = true;
   kept.outputs = std::move(answer.executions.front().outputs);
@@ -139,16 +102,6 @@ Ending unjudged(const GoldenCase& golden, const std::string& profile, const RunO
   return {Verdict::mistrusted, fmt::format("holds no budgets for profile {}: more than 1 % of its elements would be "
                                            "mistrusted, so it was refused when the case was made",
                                            profile)};
-}
-
-void hold_to_claims(CaseResult& result, const AdapterDescription& description) {
-  if (description.bitwise_repeatable != Claim::made) return;
-  for (StageResult& stage : result.stages) {
-    if (stage.differing_calls == 0) continue;
-    stage.verdict = graver(stage.verdict, Verdict::not_repeatable);
-    stage.detail = fmt::format("{} of {} further calls returned other bits, against the claim bitwise_repeatable",
-                               stage.differing_calls, result.calls - 1);
-  }
 }
 
 }  // namespace
@@ -207,9 +160,8 @@ CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description
                    golden.input.inputs,
                    asked,
                    description.alignment};
-  for (int round = 0; round < options.repeat; ++round) {
-    order.placements.insert(order.placements.end(), {Placement::end_aligned, Placement::start_aligned});
-  }
+  order.calls = plan_calls(description, golden.input, asked, options.repeat,
+                           without_values.verdict == Verdict::pass ? options.variants : Variants::none);
   order.slug = golden.input.slug;
   RunOutcome outcome = runner.run(order);
   // Also of stages that cannot be observed: of a case that nobody ran, "unsupported" would be the gravest verdict.
@@ -223,20 +175,20 @@ CaseResult run_case(AdapterRunner& runner, const AdapterDescription& description
   result.calls = static_cast<int>(executions.size());
   result.implementation = utf8_line(executions.front().implementation);
   result.seconds = executions.front().seconds;
-  for (const Execution& execution : executions) {
-    result.seconds = std::min(result.seconds, execution.seconds);
-    if (const Ending end = ending(execution); end.verdict != Verdict::pass) {
-      end_all(result, asked, end);
-      return result;
-    }
+  for (std::size_t call = 0; call < executions.size(); ++call) {
+    const Variant variant = order.calls[call].variant;
+    if (variant == Variant::plain) result.seconds = std::min(result.seconds, executions[call].seconds);
+    Ending end = ending(executions[call]);
+    if (end.verdict == Verdict::pass) continue;
+    if (variant != Variant::plain) end.detail += fmt::format(", in the call `{}`", variant_name(variant));
+    end_all(result, asked, end);
+    return result;
   }
-  if (without_values.verdict == Verdict::pass) {
-    judge_calls(result, outcome.answer, golden, profile, asked, options);
-  } else {
-    end_all(result, asked, without_values);
-    count_differing_calls(result, outcome.answer, asked);
-  }
-  hold_to_claims(result, description);
+  const bool values = without_values.verdict == Verdict::pass;
+  if (!values) end_all(result, asked, without_values);
+  judge_calls(result, order, outcome.answer, golden, values ? std::optional(profile) : std::nullopt, asked,
+              options.limits);
+  hold_to_claims(result, order, description);
   for (const StageResult& stage : result.stages) result.verdict = graver(result.verdict, stage.verdict);
   if (kept != nullptr) keep(*kept, result, outcome.answer);
   return result;

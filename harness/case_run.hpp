@@ -11,6 +11,8 @@
 #include "harness/adapter_runner.hpp"
 #include "harness/judgement.hpp"
 #include "harness/limits.hpp"
+#include "harness/plain_error.hpp"
+#include "harness/variant_finding.hpp"
 
 namespace qkcts {
 
@@ -24,6 +26,7 @@ struct RunOptions {
   std::optional<std::string> profile;  // instead of the one that the adapter names
   StageSet stages = ~StageSet{0};      // to be asked for, as far as they exist and are observable
   int repeat = 1;                      // rounds; each round is one end-aligned and one start-aligned call
+  Variants variants = Variants::none;  // the calls beside them
   LimitTable limits;
 };
 
@@ -32,7 +35,11 @@ struct StageResult {
   Verdict verdict = Verdict::not_run;
   std::string detail;                       // one line, unless the judgement says it all
   std::optional<StageJudgement> judgement;  // of the call with the gravest verdict, else the largest error/Delta
-  int differing_calls = 0;                  // later calls whose bits differ from those of the first
+  int differing_calls = 0;                  // later plain calls whose bits differ from those of the first
+  std::optional<double> spread_ulp;         // between two results, at most; nothing if all have the same bits
+  std::vector<VariantFinding> variants;     // calls beside the plain ones
+  std::string output_sha256;                // of the bits of the first call, if the stage was judged
+  std::optional<PlainError> plain;          // beside the judgement, where a plain evaluation was asked for
 };
 
 struct CaseResult {
@@ -43,7 +50,7 @@ struct CaseResult {
   Verdict verdict = Verdict::not_run;
   std::string detail;  // why, if the whole case has one reason
   std::string implementation;
-  double seconds = 0;  // of the fastest call
+  double seconds = 0;  // of the fastest plain call
   int calls = 0;
   std::string output;               // tail of what the adapter printed, where the verdict is an error
   std::vector<StageResult> stages;  // that exist in the case, in order of evaluation

@@ -5,11 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <cfenv>
+#include <cstdlib>
 #include <ostream>
+
+#include <unistd.h>
 
 #include "harness/adapter_error.hpp"
 #include "harness/descendants.hpp"
 #include "harness/handmade_case.hpp"
+#include "harness/misdeed_verdict.hpp"
 #include "harness/test_adapters/test_adapters.hpp"
 
 namespace qkcts {
@@ -50,17 +54,7 @@ TEST(CaseRun, HonestAdapterPassesEveryStage) {
   }
 }
 
-struct Expectation {
-  const char* fault;
-  Verdict verdict;
-  const char* detail;  // part of it
-};
-
-void PrintTo(const Expectation& expectation, std::ostream* os) {
-  *os << expectation.fault;
-}
-
-class Misdeed : public testing::TestWithParam<Expectation> {};
+class Misdeed : public testing::TestWithParam<MisdeedVerdict> {};
 
 TEST_P(Misdeed, GetsItsVerdictAndTheRunGoesOn) {
   Adapter adapter(GetParam().fault);
@@ -74,25 +68,31 @@ TEST_P(Misdeed, GetsItsVerdictAndTheRunGoesOn) {
 INSTANTIATE_TEST_SUITE_P(
     All, Misdeed,
     testing::Values(
-        Expectation{"segfault", Verdict::error_crash, "signal 11"},
-        Expectation{"abort", Verdict::error_crash, "signal 6"}, Expectation{"exit", Verdict::error_crash, "status 7"},
-        Expectation{"throw", Verdict::error_crash, "signal 6"}, Expectation{"stack", Verdict::error_crash, "signal 11"},
-        Expectation{"overrun", Verdict::error_overrun, "write at byte 16 of output output, which has 16 bytes"},
-        Expectation{"far_overrun", Verdict::error_overrun, "output output"},
-        Expectation{"overread", Verdict::error_overrun, "read at byte 32 of input k, which has 32 bytes"},
-        Expectation{"text_overrun", Verdict::error_overrun, "message text"},
-        Expectation{"underrun", Verdict::error_underrun, "write at byte -4 of output output"},
-        Expectation{"input", Verdict::error_input_modified, "byte 0 of input v"},
-        Expectation{"descriptor", Verdict::error_input_modified, "descriptors"},
-        Expectation{"force_input", Verdict::error_input_modified, "input v changed at byte"},
-        Expectation{"status", Verdict::error_protocol, "an unknown status (6): no, because"},
-        Expectation{"garbage", Verdict::error_protocol, ""}, Expectation{"conversation", Verdict::error_crash, ""},
-        Expectation{"unsupported", Verdict::error_protocol, "QKCTS_UNSUPPORTED (1) for a case inside"},
-        Expectation{"internal", Verdict::error_protocol, "QKCTS_INTERNAL (5): no, because"},
-        Expectation{"out_of_memory", Verdict::error_memory, "QKCTS_OUT_OF_MEMORY"},
-        Expectation{"memory", Verdict::error_memory, "512 MiB resident"},
-        Expectation{"unwritten", Verdict::error_unwritten, ""}, Expectation{"nan", Verdict::fail, ""},
-        Expectation{"wrong", Verdict::fail, ""}, Expectation{"restless_wrong", Verdict::fail, ""}),
+        MisdeedVerdict{"segfault", Verdict::error_crash, "signal 11"},
+        MisdeedVerdict{"abort", Verdict::error_crash, "signal 6"},
+        MisdeedVerdict{"exit", Verdict::error_crash, "status 7"},
+        MisdeedVerdict{"throw", Verdict::error_crash, "signal 6"},
+        MisdeedVerdict{"stack", Verdict::error_crash, "signal 11"},
+        MisdeedVerdict{"overrun", Verdict::error_overrun, "write at byte 16 of output output, which has 16 bytes"},
+        MisdeedVerdict{"far_overrun", Verdict::error_overrun, "output output"},
+        MisdeedVerdict{"overread", Verdict::error_overrun, "read at byte 32 of input k, which has 32 bytes"},
+        MisdeedVerdict{"text_overrun", Verdict::error_overrun, "message text"},
+        MisdeedVerdict{"underrun", Verdict::error_underrun, "write at byte -4 of output output"},
+        MisdeedVerdict{"input", Verdict::error_input_modified, "byte 0 of input v"},
+        MisdeedVerdict{"descriptor", Verdict::error_input_modified, "descriptors"},
+        MisdeedVerdict{"force_input", Verdict::error_input_modified, "input v changed at byte"},
+        MisdeedVerdict{"status", Verdict::error_protocol, "an unknown status (6): no, because"},
+        MisdeedVerdict{"garbage", Verdict::error_protocol, ""},
+        MisdeedVerdict{"conversation", Verdict::error_crash, ""},
+        MisdeedVerdict{"unsupported", Verdict::error_protocol, "QKCTS_UNSUPPORTED (1) for a case inside"},
+        MisdeedVerdict{"internal", Verdict::error_protocol, "QKCTS_INTERNAL (5): no, because"},
+        MisdeedVerdict{"out_of_memory", Verdict::error_memory, "QKCTS_OUT_OF_MEMORY"},
+        MisdeedVerdict{"memory", Verdict::error_memory, "512 MiB resident"},
+        MisdeedVerdict{"text_size", Verdict::error_abi, "struct_size of the text `message` was 24 and became 8"},
+        MisdeedVerdict{"daemon_exit", Verdict::error_crash, "status 5"},
+        MisdeedVerdict{"unwritten_row", Verdict::error_unwritten, ""},
+        MisdeedVerdict{"unwritten", Verdict::error_unwritten, ""}, MisdeedVerdict{"nan", Verdict::fail, ""},
+        MisdeedVerdict{"wrong", Verdict::fail, ""}, MisdeedVerdict{"restless_wrong", Verdict::fail, ""}),
     [](const auto& one) { return std::string(one.param.fault); });
 
 TEST(CaseRun, HangIsEndedAfterTheTimeout) {
@@ -114,10 +114,70 @@ TEST(CaseRun, PrintsOfTheAdapterDisturbNothingAndAreKept) {
   EXPECT_NE(flood.output.find("line 99999"), std::string::npos);
 }
 
+// A grandchild in a session of its own holds every descriptor of the worker: its end is seen all the same, and the
+// grandchild is found and ended.
 TEST(CaseRun, ProcessesThatLeftTheGroupAreEnded) {
   const std::size_t before = children_of_this_process().size();
   { EXPECT_EQ(misdeed("daemon").verdict, Verdict::pass); }
   EXPECT_EQ(children_of_this_process().size(), before);
+  const auto start = std::chrono::steady_clock::now();
+  { EXPECT_EQ(misdeed("daemon_exit").verdict, Verdict::error_crash); }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));  // of 30 until the timeout
+  EXPECT_EQ(children_of_this_process().size(), before);
+  { EXPECT_EQ(misdeed("daemon_hang", short_limits).verdict, Verdict::error_timeout); }
+  EXPECT_EQ(children_of_this_process().size(), before);
+}
+
+TEST(CaseRun, ProcessorTimeIsLimited) {
+  WorkerLimits limits = long_limits;
+  limits.processor_time = std::chrono::milliseconds(500);
+  const CaseResult result = misdeed("spin", limits);
+  EXPECT_EQ(result.verdict, Verdict::error_timeout);
+  EXPECT_NE(result.detail.find("more than 0.5 s of processor time"), std::string::npos) << result.detail;
+  EXPECT_EQ(misdeed("none", limits).verdict, Verdict::pass);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RESERVES_ADDRESS_SPACE
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RESERVES_ADDRESS_SPACE
+#endif
+#endif
+#ifndef RESERVES_ADDRESS_SPACE
+// A reservation is no memory: only whoever asks for it has it limited.
+TEST(CaseRun, AddressSpaceIsLimitedOnRequest) {
+  EXPECT_EQ(misdeed("reserve").verdict, Verdict::pass);
+  WorkerLimits limits = long_limits;
+  limits.address_space_bytes = std::size_t{1} << 32;
+  EXPECT_EQ(misdeed("reserve", limits).verdict, Verdict::error_memory);
+  EXPECT_EQ(misdeed("none", limits).verdict, Verdict::pass);
+}
+#endif
+
+TEST(CaseRun, WorkersAreStartedAnewWithinABudget) {
+  WorkerLimits limits = long_limits;
+  limits.respawns = 2;
+  Adapter adapter("segfault", "lying", limits);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(adapter.run().verdict, Verdict::error_crash) << i;
+  const CaseResult result = adapter.run();
+  EXPECT_EQ(result.verdict, Verdict::not_run);
+  EXPECT_NE(result.detail.find("started anew 2 times already (--respawns)"), std::string::npos) << result.detail;
+}
+
+// The same library may be another one by the time that a fresh worker loads it.
+TEST(CaseRun, AnotherTableAfterACrashIsAnErrorOfTheCase) {
+  const std::string mark = testing::TempDir() + "qkcts_table_" + std::to_string(getpid());
+  setenv("LYING_TABLE_MARK", mark.c_str(), 1);
+  Adapter adapter("other_table");
+  EXPECT_EQ(adapter.run().verdict, Verdict::error_crash);
+  const CaseResult result = adapter.run();
+  unlink(mark.c_str());
+  EXPECT_EQ(result.verdict, Verdict::error_abi);
+  EXPECT_NE(result.detail.find("struct_size of its table is 12"), std::string::npos) << result.detail;
+  EXPECT_EQ(adapter.run().verdict, Verdict::error_crash);  // and the run goes on
+  unlink(mark.c_str());
+  unsetenv("LYING_TABLE_MARK");
 }
 
 TEST(CaseRun, OtherBitsFailOnlyAgainstTheClaim) {

@@ -1,50 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // `inspect --separation` and `generate --separate` as a user meets them; the curves of docs/epsilon.md.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-
-#include "conformance/file.hpp"
 #include "conformance/json.hpp"
+#include "harness/program_output.hpp"
 
 namespace qkcts {
 namespace {
 
-struct Finished {
-  int code = -1;
-  std::string out, err;
-};
-
-class SeparationCli : public testing::Test {
+class SeparationCli : public ProgramTest {
  protected:
   static void SetUpTestSuite() {
-    char name[] = "/var/tmp/qkcts_separation_XXXXXX";
-    folder = mkdtemp(name);
-    corpus = folder + "/eps.h5";
+    ProgramTest::SetUpTestSuite();
+    corpus = path("eps.h5");
     // A part of what docs/epsilon.md is made from.
-    const Finished made = qkcts(
+    const ProgramOutput made = qkcts(
         "generate --contract clause_eps_inside_root,clause_l2_inside_root --family eps_ladder --eps 1e-6 --format "
         "binary32,bfloat16 --shape 1,1,1,34,1,128,8 -o " +
         corpus);
     ASSERT_EQ(made.code, 0) << made.out << made.err;
   }
-  static void TearDownTestSuite() { std::filesystem::remove_all(folder); }
 
-  static Finished qkcts(const std::string& arguments) {
-    const std::string command =
-        std::string(QKCTS_PROGRAM) + " " + arguments + " >" + folder + "/out 2>" + folder + "/err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(folder + "/out"),
-            read_text_file(folder + "/err")};
-  }
-
-  static inline std::string folder, corpus;
+  static inline std::string corpus;
 };
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -55,17 +35,17 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST_F(SeparationCli, TheTableOfACorpusIsTextCsvOrJson) {
-  const Finished text = qkcts("inspect " + corpus + " --separation");
+  const ProgramOutput text = qkcts("inspect " + corpus + " --separation");
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_NE(text.out.find("q_norm.root=outside_root"), std::string::npos) << text.out;
 
-  const Finished csv = qkcts("inspect " + corpus + " --separation --format csv");
+  const ProgramOutput csv = qkcts("inspect " + corpus + " --separation --format csv");
   EXPECT_EQ(csv.code, 0) << csv.err;
   const std::vector<std::string> lines = lines_of(csv.out);
   ASSERT_GE(lines.size(), 1000U);
   EXPECT_EQ(lines[0], "case,contract,family,format,q_eps,smallest_q_rms,neighbour,stage,profile,separation,row,column");
 
-  const Finished json = qkcts("inspect " + corpus + " --separation --format json");
+  const ProgramOutput json = qkcts("inspect " + corpus + " --separation --format json");
   EXPECT_EQ(json.code, 0) << json.err;
   const Json table = parse_json(json.out, "output");
   ASSERT_EQ(table.size(), lines.size() - 1);
@@ -74,15 +54,15 @@ TEST_F(SeparationCli, TheTableOfACorpusIsTextCsvOrJson) {
     EXPECT_EQ(entry.at("q_eps"), 1e-6);
     EXPECT_LT(entry.at("smallest_q_rms"), 1e-4);
   }
-  const Finished some = qkcts("inspect " + corpus + " --separation --format csv --contract 'clause_l2*'");
+  const ProgramOutput some = qkcts("inspect " + corpus + " --separation --format csv --contract 'clause_l2*'");
   EXPECT_LT(lines_of(some.out).size(), lines.size());
-  const Finished none = qkcts("inspect " + corpus + " --separation --format json --contract nothing");
+  const ProgramOutput none = qkcts("inspect " + corpus + " --separation --format json --contract nothing");
   EXPECT_EQ(none.out, "[]\n");
 }
 
 // The figures of docs/epsilon.md for eps = 1e-6: up to which sqrt(t/eps) a misplaced epsilon is seen.
 TEST_F(SeparationCli, TheCurvesSayWhatTheDocumentSays) {
-  const Finished csv = qkcts("inspect " + corpus + " --separation --by-row --format csv");
+  const ProgramOutput csv = qkcts("inspect " + corpus + " --separation --by-row --format csv");
   EXPECT_EQ(csv.code, 0) << csv.err;
   const auto seen_up_to = [&](const std::string& contract, const std::string& format, const std::string& neighbour,
                               const std::string& profile) {
@@ -117,8 +97,8 @@ TEST_F(SeparationCli, TheCurvesSayWhatTheDocumentSays) {
 }
 
 TEST_F(SeparationCli, TheDrawingIsOneFile) {
-  const std::string file = folder + "/eps.svg";
-  const Finished drawn = qkcts("inspect " + corpus + " --separation --svg " + file);
+  const std::string file = path("eps.svg");
+  const ProgramOutput drawn = qkcts("inspect " + corpus + " --separation --svg " + file);
   EXPECT_EQ(drawn.code, 0) << drawn.err;
   const std::string svg = read_text_file(file);
   EXPECT_EQ(svg.rfind("<svg xmlns", 0), 0U);
@@ -127,19 +107,19 @@ TEST_F(SeparationCli, TheDrawingIsOneFile) {
     EXPECT_NE(svg.find(part), std::string::npos) << part;
   for (const char* outside : {"http://www.w3.org/1999/xlink", "<script", "href"})
     EXPECT_EQ(svg.find(outside), std::string::npos) << outside;
-  const Finished nothing = qkcts("inspect " + corpus + " --separation --contract nothing --svg " + file);
+  const ProgramOutput nothing = qkcts("inspect " + corpus + " --separation --contract nothing --svg " + file);
   EXPECT_EQ(nothing.code, 3);
   EXPECT_NE(nothing.err.find("no case to draw"), std::string::npos) << nothing.err;
   EXPECT_EQ(read_text_file(file), svg) << "the old file stays";
 }
 
 TEST_F(SeparationCli, ASearchWritesACaseThatTellsMore) {
-  const std::string file = folder + "/apart.h5";
+  const std::string file = path("apart.h5");
   const std::string search =
       "generate --separate clause_eps_inside_root clause_eps_outside_root --stage q_norm --shape 1,2,1,3,4,8,6 --steps "
       "30 -o " +
       file;
-  const Finished found = qkcts(search);
+  const ProgramOutput found = qkcts(search);
   ASSERT_EQ(found.code, 0) << found.err;
   EXPECT_NE(found.out.find("step     0"), std::string::npos) << found.out;
   EXPECT_NE(found.out.find(" improvements in 30 steps"), std::string::npos) << found.out;
@@ -147,13 +127,13 @@ TEST_F(SeparationCli, ASearchWritesACaseThatTellsMore) {
   const std::string digest = found.out.substr(found.out.find("digest "));
   EXPECT_EQ(qkcts(search).out.find(digest) != std::string::npos, true) << "the same for a seed and a number of steps";
   EXPECT_EQ(qkcts(search + " --seed 5").out.find(digest), std::string::npos);
-  const Finished unlike = qkcts("generate --separate plain_sdpa henry2020_l2_cross -o " + file);
+  const ProgramOutput unlike = qkcts("generate --separate plain_sdpa henry2020_l2_cross -o " + file);
   EXPECT_EQ(unlike.code, 3) << unlike.out;
   EXPECT_NE(unlike.err.find("do not take the same inputs"), std::string::npos) << unlike.err;
 }
 
 TEST_F(SeparationCli, ACaseShowsItsStatistics) {
-  const Finished shown = qkcts("inspect " + corpus + " l2_inside_root_eps_1em06/eps_ladder/binary32");
+  const ProgramOutput shown = qkcts("inspect " + corpus + " l2_inside_root_eps_1em06/eps_ladder/binary32");
   EXPECT_EQ(shown.code, 0) << shown.err;
   for (const char* expected : {"entropy (nat)", "p_max", "max |s|", "max p (1 - p)"})
     EXPECT_NE(shown.out.find(expected), std::string::npos) << expected << "\n" << shown.out;

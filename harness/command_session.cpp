@@ -9,9 +9,11 @@
 
 #include "conformance/file.hpp"
 #include "harness/adapter_error.hpp"
+#include "harness/batch_arrangement.hpp"
 #include "harness/command_words.hpp"
 #include "harness/exchange_requests.hpp"
 #include "harness/exchange_schema.hpp"
+#include "harness/fault_report.hpp"
 #include "harness/utf8_text.hpp"
 
 namespace qkcts {
@@ -48,6 +50,7 @@ OpenAnswer CommandSession::open(const OpenOrder& order) {
   strictness_ = order.strictness;
   const auto fail = [&](const char* when, const WorkerDeath& death) {
     result.error = fmt::format("cmd:{}: {}: {}", order.options, when, death.detail);
+    result.verdict = death.verdict;
     process_.reset();
     return result;
   };
@@ -63,6 +66,7 @@ OpenAnswer CommandSession::open(const OpenOrder& order) {
     result.probe_reason = reply.message;
   } catch (const std::exception& error) {
     result.error = fmt::format("cmd:{}: {}", order.options, error.what());
+    result.verdict = Verdict::error_crash;
   }
   return result;
 }
@@ -116,17 +120,24 @@ RunAnswer CommandSession::run(const RunOrder& order) {
   try {
     const ExecutionRequest& asked = order.request;
     const std::string path = folder_ + "/request.h5";
-    KernelRequest request{{exchange::nameless_case, contract_from_json(asked.contract_json, "the case's contract"),
-                           asked.shape, asked.inputs},
-                          asked.stages};
-    RequestWriter file(path, path, {});
-    file.add(request);
-    file.close();
-    for (std::size_t i = 0; i < order.placements.size(); ++i) {  // where its buffers lie is the command's affair
-      auto made = call(request.input, asked.stages, path);
+    KernelRequest request;
+    const Call* written = nullptr;
+    for (const Call& one : order.calls) {  // where its buffers lie is the command's affair
+      report_call(static_cast<std::uint32_t>(result.executions.size()));
+      if (written == nullptr || written->variant != one.variant || written->entries != one.entries) {
+        const ExecutionRequest arranged = request_of_call(asked, one);
+        request = {{exchange::nameless_case, contract_from_json(asked.contract_json, "the case's contract"),
+                    arranged.shape, arranged.inputs},
+                   arranged.stages};
+        RequestWriter file(path, path, {});
+        file.add(request);
+        file.close();
+        written = &one;
+      }
+      auto made = call(request.input, request.stages, path);
       if (const auto* death = std::get_if<WorkerDeath>(&made)) return end(*death);
       Execution execution = std::move(std::get<Execution>(made));
-      const bool same = !result.executions.empty() && execution.status == QKCTS_OK &&
+      const bool same = one.entries.empty() && !result.executions.empty() && execution.status == QKCTS_OK &&
                         execution.violation == Verdict::pass && execution.outputs == result.executions.front().outputs;
       if (same) execution.outputs = {};
       result.executions.push_back(std::move(execution));

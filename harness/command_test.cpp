@@ -15,6 +15,7 @@
 #include "harness/command_words.hpp"
 #include "harness/descendants.hpp"
 #include "harness/handmade_case.hpp"
+#include "harness/misdeed_verdict.hpp"
 #include "harness/private_folder.hpp"
 
 namespace qkcts {
@@ -48,17 +49,21 @@ TEST(CommandAdapterTest, HonestCommandPassesEveryStage) {
   for (const StageResult& stage : result.stages) EXPECT_EQ(stage.verdict, Verdict::pass) << stage_name(stage.stage);
 }
 
-struct CommandMisdeed {
-  const char* fault;
-  Verdict verdict;
-  const char* detail;  // part of it
-};
-
-void PrintTo(const CommandMisdeed& misdeed, std::ostream* os) {
-  *os << misdeed.fault;
+// The output alone and other batches are requests of their own; where buffers lie is no affair of a command.
+TEST(CommandAdapterTest, ClaimsAreHeldAgainstACommandToo) {
+  RunOptions options;
+  options.variants = Variants::all;
+  const auto verdict = [&](const std::string& fault) {
+    CommandAdapter adapter(command(fault, Strictness::everything));
+    adapter.description.layouts.clear();  // as run_corpus() does
+    return adapter.run(options).verdict;
+  };
+  EXPECT_EQ(verdict("none"), Verdict::pass);
+  EXPECT_EQ(verdict("taps"), Verdict::not_repeatable);
+  EXPECT_EQ(verdict("large_batch"), Verdict::batch_variant);
 }
 
-class CommandMisdeedTest : public testing::TestWithParam<CommandMisdeed> {};
+class CommandMisdeedTest : public testing::TestWithParam<MisdeedVerdict> {};
 
 TEST_P(CommandMisdeedTest, GetsItsVerdictAndTheRunGoesOn) {
   CommandAdapter adapter(command(GetParam().fault));
@@ -73,35 +78,35 @@ TEST_P(CommandMisdeedTest, GetsItsVerdictAndTheRunGoesOn) {
 INSTANTIATE_TEST_SUITE_P(
     All, CommandMisdeedTest,
     testing::Values(
-        CommandMisdeed{"exit", Verdict::error_crash, "the command exited with status 3"},
-        CommandMisdeed{"segfault", Verdict::error_crash, "died by signal 11"},
-        CommandMisdeed{"half_line", Verdict::error_crash, "in the middle of line 3 of its stdout"},
-        CommandMisdeed{"grandchild", Verdict::error_crash, "exited with status 5"},
-        CommandMisdeed{"closed_stdout", Verdict::error_protocol, "has closed its stdout"},
-        CommandMisdeed{"garbage", Verdict::error_protocol, "the line: loading the model..."},
-        CommandMisdeed{"no_object", Verdict::error_protocol, "line 3 of its stdout: is no JSON object"},
-        CommandMisdeed{"long_line", Verdict::error_protocol, "longer than 1048576 bytes"},
-        CommandMisdeed{"wrong_seq", Verdict::error_protocol, "answers seq 4, but 3 is due"},
-        CommandMisdeed{"wrong_status", Verdict::error_protocol, "status is missing, or none"},
-        CommandMisdeed{"unsupported", Verdict::error_protocol, "QKCTS_UNSUPPORTED (1) for a case inside"},
-        CommandMisdeed{"out_of_memory", Verdict::error_memory, "QKCTS_OUT_OF_MEMORY (3): no, because"},
-        CommandMisdeed{"memory", Verdict::error_memory, "256 MiB resident"},
-        CommandMisdeed{"no_file", Verdict::error_unwritten, "there is no result file"},
-        CommandMisdeed{"missing_stages", Verdict::error_unwritten, "holds no dataset scores, probs, lse"},
-        CommandMisdeed{"poison", Verdict::error_unwritten, ""},
-        CommandMisdeed{"wrong_shape", Verdict::error_protocol,
+        MisdeedVerdict{"exit", Verdict::error_crash, "the command exited with status 3"},
+        MisdeedVerdict{"segfault", Verdict::error_crash, "died by signal 11"},
+        MisdeedVerdict{"half_line", Verdict::error_crash, "in the middle of line 3 of its stdout"},
+        MisdeedVerdict{"grandchild", Verdict::error_crash, "exited with status 5"},
+        MisdeedVerdict{"closed_stdout", Verdict::error_protocol, "has closed its stdout"},
+        MisdeedVerdict{"garbage", Verdict::error_protocol, "the line: loading the model..."},
+        MisdeedVerdict{"no_object", Verdict::error_protocol, "line 3 of its stdout: is no JSON object"},
+        MisdeedVerdict{"long_line", Verdict::error_protocol, "longer than 1048576 bytes"},
+        MisdeedVerdict{"wrong_seq", Verdict::error_protocol, "answers seq 4, but 3 is due"},
+        MisdeedVerdict{"wrong_status", Verdict::error_protocol, "status is missing, or none"},
+        MisdeedVerdict{"unsupported", Verdict::error_protocol, "QKCTS_UNSUPPORTED (1) for a case inside"},
+        MisdeedVerdict{"out_of_memory", Verdict::error_memory, "QKCTS_OUT_OF_MEMORY (3): no, because"},
+        MisdeedVerdict{"memory", Verdict::error_memory, "256 MiB resident"},
+        MisdeedVerdict{"no_file", Verdict::error_unwritten, "there is no result file"},
+        MisdeedVerdict{"missing_stages", Verdict::error_unwritten, "holds no dataset scores, probs, lse"},
+        MisdeedVerdict{"poison", Verdict::error_unwritten, ""},
+        MisdeedVerdict{"wrong_shape", Verdict::error_protocol,
                        "stages/output: has shape [2, 2], must have [1, 1, 2, 2]"},
-        CommandMisdeed{"too_short", Verdict::error_protocol, "has shape [1, 1, 2, 1], must have [1, 1, 2, 2]"},
-        CommandMisdeed{"wrong_type", Verdict::error_protocol,
+        MisdeedVerdict{"too_short", Verdict::error_protocol, "has shape [1, 1, 2, 1], must have [1, 1, 2, 2]"},
+        MisdeedVerdict{"wrong_type", Verdict::error_protocol,
                        "stages/output: has another element type; binary32 is due"},
-        CommandMisdeed{"truncated", Verdict::error_protocol, "result.h5: cannot be opened"},
-        CommandMisdeed{"corrupt", Verdict::error_protocol, "result.h5"},
-        CommandMisdeed{"no_hdf5", Verdict::error_protocol, "result.h5: is no HDF5 file"},
-        CommandMisdeed{"fifo", Verdict::error_protocol, "result.h5: cannot be opened"},
-        CommandMisdeed{"other_format", Verdict::error_protocol, "is qkcts-requests, must be qkcts-results"},
-        CommandMisdeed{"other_case", Verdict::error_protocol, "holds another case"},
-        CommandMisdeed{"other_digest", Verdict::error_protocol, "request_digest is that of another request"},
-        CommandMisdeed{"wrong", Verdict::fail, ""}),
+        MisdeedVerdict{"truncated", Verdict::error_protocol, "result.h5: cannot be opened"},
+        MisdeedVerdict{"corrupt", Verdict::error_protocol, "result.h5"},
+        MisdeedVerdict{"no_hdf5", Verdict::error_protocol, "result.h5: is no HDF5 file"},
+        MisdeedVerdict{"fifo", Verdict::error_protocol, "result.h5: cannot be opened"},
+        MisdeedVerdict{"other_format", Verdict::error_protocol, "is qkcts-requests, must be qkcts-results"},
+        MisdeedVerdict{"other_case", Verdict::error_protocol, "holds another case"},
+        MisdeedVerdict{"other_digest", Verdict::error_protocol, "request_digest is that of another request"},
+        MisdeedVerdict{"wrong", Verdict::fail, ""}),
     [](const auto& one) { return std::string(one.param.fault); });
 
 TEST(CommandAdapterTest, HangIsEndedAfterTheTimeout) {

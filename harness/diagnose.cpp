@@ -8,11 +8,10 @@
 #include <fnmatch.h>
 
 #include "harness/bundle.hpp"
-#include "harness/diagnose_search.hpp"
+#include "harness/diagnose_case.hpp"
 #include "harness/diagnose_shrink.hpp"
 #include "harness/diagnose_stage.hpp"
 #include "harness/interruption.hpp"
-#include "harness/value_text.hpp"
 #include "vectors/case_separation.hpp"
 #include "vectors/corpus_reader.hpp"
 
@@ -21,7 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t further_cases = 8;  // that are looked at to tell matches apart
+// Of the ten seconds of a case; what is not located by then stays so.
+constexpr std::chrono::milliseconds latest_location{8000};
 
 std::vector<const CaseResult*> failing_cases(const RunRecord& record, const std::string& glob) {
   std::vector<const CaseResult*> failing;
@@ -52,43 +52,11 @@ std::size_t profile_of(const GoldenCase& golden, const CaseResult& result) {
                                   golden.profiles.begin());
 }
 
-struct Diagnosed {
-  CaseDiagnosis diagnosis;
-  std::vector<FoundSuspect> matches;
+// A diagnosis, and what it leaves behind.
+struct Whole {
+  Diagnosed found;
   std::optional<Shrunk> smallest;
 };
-
-Diagnosed searched(const GoldenCase& golden, const CaseResult& result, const Observation& observation,
-                   unsigned threads) {
-  Diagnosed made;
-  CaseDiagnosis& d = made.diagnosis;
-  d.slug = golden.input.slug;
-  d.contract = golden.input.contract.name;
-  d.failing = observation.failing();
-  d.judged = observation.judged();
-  if (d.failing == 0) {
-    d.finding = Finding::passes;
-    d.detail = fmt::format("verdict {} when it was run again", verdict_name(result.verdict));
-    return made;
-  }
-  SearchLimits limits;
-  limits.threads = threads;
-  FoundSuspects found = search_suspects(observation, limits);
-  d.tried = found.tried;
-  d.cut = found.cut;
-  d.finding = found.matches.empty()       ? Finding::unmatched
-              : found.matches.size() == 1 ? Finding::matched
-                                          : Finding::ambiguous;
-  for (const FoundSuspect& one : found.matches) d.matches.push_back(one.suspect);
-  for (const FoundSuspect& one : found.nearest) d.nearest.push_back(one.suspect);
-  if (found.matches.empty() && !found.wider.empty())
-    d.detail = fmt::format("it stays within the larger budget that {} has around the same values",
-                           found.wider.front().suspect.name);
-  if (!d.nearest.empty() && d.nearest.front().valueless > 0 && d.nearest.front().valueless == d.nearest.front().judged)
-    d.detail = "no number was got anywhere: it agrees with a contract that has no value here, which proves little";
-  made.matches = std::move(found.matches);
-  return made;
-}
 
 class Session {
  public:
@@ -110,15 +78,15 @@ class Session {
     }
     const std::size_t count =
         options_.cases == 0 ? failing.size() : std::min(failing.size(), static_cast<std::size_t>(options_.cases));
-    std::vector<Diagnosed> made;
     for (std::size_t i = 0; i < count && interruption() == 0; ++i) {
-      made.push_back(diagnosed(*failing[i]));
-      if (progress) progress(made.back().diagnosis, i + 1, count);
-    }
-    for (Diagnosed& one : made) {
-      if (one.diagnosis.finding == Finding::ambiguous && interruption() == 0) tell_apart(one, failing);
-      bundle(one);
-      result.cases.push_back(std::move(one.diagnosis));
+      const Clock::time_point start = Clock::now();
+      Whole made = diagnosed(*failing[i], start);
+      CaseDiagnosis& d = made.found.diagnosis;
+      if (d.finding == Finding::ambiguous && interruption() == 0) ask_others(made, failing);
+      d.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      bundle(made);
+      result.cases.push_back(d);
+      if (progress) progress(result.cases.back(), i + 1, count);
     }
     return result;
   }
@@ -144,101 +112,86 @@ class Session {
     return wrong && again.kept.filled;
   }
 
-  Diagnosed diagnosed(const CaseResult& failed) {
-    const Clock::time_point start = Clock::now();
+  Whole diagnosed(const CaseResult& failed, Clock::time_point start) {
     Again again = run_again(failed.slug);
-    Diagnosed made;
-    if (has_values(again)) {
-      const Observation observation(again.golden, profile_of(again.golden, again.result), again.kept.outputs);
-      made = searched(again.golden, again.result, observation, options_.threads);
-      if (observation.failing() > 0) locate(made.diagnosis, observation, again.result);
-    } else {
-      made.diagnosis.slug = failed.slug;
-      made.diagnosis.contract = failed.contract;
-      made.diagnosis.finding = violates(again.result.verdict) ? Finding::no_values : Finding::passes;
-      made.diagnosis.detail = fmt::format("{}{}{}", verdict_name(again.result.verdict),
-                                          again.result.detail.empty() ? "" : ": ", again.result.detail);
+    Whole made;
+    if (!has_values(again)) {
+      CaseDiagnosis& d = made.found.diagnosis;
+      d.slug = failed.slug;
+      d.contract = failed.contract;
+      d.finding = violates(again.result.verdict) ? Finding::no_values : Finding::passes;
+      d.detail = fmt::format("{}{}{}", verdict_name(again.result.verdict), again.result.detail.empty() ? "" : ": ",
+                             again.result.detail);
+      if (violates(again.result.verdict)) reproduce(made, again);
+      return made;
     }
-    if (violates(again.result.verdict)) reproduce(made, again);
-    made.diagnosis.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const Observation observation(again.golden, profile_of(again.golden, again.result), again.kept.outputs);
+    made.found = diagnosed_outputs(observation, again.result.verdict, options_.threads);
+    reproduce(made, again);
+    if (observation.failing() > 0) locate(made, observation, again.result, start);
     return made;
   }
 
   Rerunner rerunner() const { return {*runner_, description_, request_.options}; }
   bool can_run_others() const { return request_.adapter.kind != AdapterKind::results; }
 
-  void locate(CaseDiagnosis& d, const Observation& observation, const CaseResult& result) const {
-    if (can_run_others()) {
-      d.divergence = first_divergence(observation, rerunner(), result);
+  // On the smallest case that fails where stages were not observed: on that one it takes no time.
+  void locate(Whole& made, const Observation& observation, const CaseResult& failed, Clock::time_point start) const {
+    Divergence& divergence = made.found.diagnosis.divergence;
+    divergence = observed_divergence(observation);
+    if (!divergence.detail.empty()) return;
+    if (!can_run_others()) {
+      divergence.detail = "the first that fails of those that were written";
+    } else if (Clock::now() > start + latest_location) {
+      divergence.detail = "not located before it: time ran out";
+    } else if (made.smallest) {
+      const Rerun& small = made.smallest->smallest;
+      divergence = substituted_divergence(*divergence.stage, small.golden, rerunner(), small.result);
     } else {
-      d.divergence = {observation.first_failing(), "the first that fails of those that were written"};
+      divergence = substituted_divergence(*divergence.stage, observation.golden(), rerunner(), failed);
     }
   }
 
   // Results in a file answer no other case, and what takes a minute is not run a hundred times.
-  void reproduce(Diagnosed& made, const Again& again) const {
+  void reproduce(Whole& made, const Again& again) const {
     const bool is_slow =
         again.result.verdict == Verdict::error_timeout || again.result.verdict == Verdict::error_memory;
     if (!can_run_others() || is_slow) return;
     made.smallest = shrink(rerunner(), again.golden, again.result, ShrinkLimits{});
     if (!made.smallest) return;
-    made.diagnosis.reproducer = Reproducer{made.smallest->smallest.golden.input.shape, made.smallest->tries, {}, {}};
+    made.found.diagnosis.reproducer =
+        Reproducer{made.smallest->smallest.golden.input.shape, made.smallest->tries, {}, {}};
   }
 
   // When all that there is to say is known.
-  void bundle(Diagnosed& made) const {
+  void bundle(Whole& made) const {
     if (options_.bundle.empty() || !made.smallest) return;
     GoldenCase& golden = made.smallest->smallest.golden;
     golden.separation = make_separations(golden);  // `verify` expects them
     const WrittenBundle written =
-        write_bundle(options_.bundle, golden, made.smallest->smallest.result, made.diagnosis, record_);
-    made.diagnosis.reproducer->bundle = written.folder;
-    made.diagnosis.reproducer->command = written.command;
+        write_bundle(options_.bundle, golden, made.smallest->smallest.result, made.found.diagnosis, record_);
+    made.found.diagnosis.reproducer->bundle = written.folder;
+    made.found.diagnosis.reproducer->command = written.command;
   }
 
-  // Other failing cases, those of the same contract first: what they contradict is dropped, unless they contradict all.
-  void tell_apart(Diagnosed& one, const std::vector<const CaseResult*>& failing) {
-    CaseDiagnosis& d = one.diagnosis;
+  // Those of the same contract first.
+  void ask_others(Whole& one, const std::vector<const CaseResult*>& failing) {
+    const CaseDiagnosis& d = one.found.diagnosis;
     std::vector<const CaseResult*> others;
     for (const CaseResult* result : failing)
       if (result->slug != d.slug && result->verdict == Verdict::fail) others.push_back(result);
     std::stable_partition(others.begin(), others.end(),
                           [&](const CaseResult* result) { return result->contract == d.contract; });
-    others.resize(std::min(others.size(), further_cases));
-    std::vector<int> agreeing(d.matches.size(), 0), against(d.matches.size(), 0);
-    for (const CaseResult* other : others) {
-      const Again again = run_again(other->slug);
-      if (!has_values(again)) continue;
-      const Observation observation(again.golden, profile_of(again.golden, again.result), again.kept.outputs);
-      const std::vector<Agreement> says = agreement(observation, one.matches);
-      for (std::size_t i = 0; i < says.size(); ++i) {
-        agreeing[i] += says[i] == Agreement::matches ? 1 : 0;
-        against[i] += says[i] == Agreement::contradicted ? 1 : 0;
+    std::size_t at = 0;
+    tell_apart(one.found, [&]() -> std::optional<FailedCase> {
+      while (at < others.size()) {
+        Again again = run_again(others[at++]->slug);
+        if (!has_values(again)) continue;
+        const std::size_t profile = profile_of(again.golden, again.result);
+        return FailedCase{std::move(again.golden), profile, std::move(again.kept.outputs)};
       }
-    }
-    narrow(d, agreeing, against);
-  }
-
-  static void narrow(CaseDiagnosis& d, const std::vector<int>& agreeing, const std::vector<int>& against) {
-    const int fewest = *std::min_element(against.begin(), against.end());
-    std::vector<Suspect> kept;
-    std::vector<std::string> dropped;
-    for (std::size_t i = 0; i < d.matches.size(); ++i) {
-      d.matches[i].further_cases = agreeing[i];
-      if (fewest == 0 && against[i] > 0) {
-        dropped.push_back(d.matches[i].name);
-      } else {
-        kept.push_back(d.matches[i]);
-      }
-    }
-    std::stable_sort(kept.begin(), kept.end(),
-                     [](const Suspect& a, const Suspect& b) { return a.further_cases > b.further_cases; });
-    d.matches = std::move(kept);
-    if (dropped.empty()) return;
-    d.finding = d.matches.size() == 1 ? Finding::matched : Finding::ambiguous;
-    d.detail = fmt::format(
-        "this case alone allows {} too; further failing cases of the run do not",
-        dropped.size() == 1 ? dropped.front() : counted(dropped.size(), "other contract", "other contracts"));
+      return std::nullopt;
+    });
   }
 
   const RunRequest& request_;
@@ -260,7 +213,7 @@ Diagnosis diagnose(const RunRequest& request, const RunRecord& record, const Dia
 CaseDiagnosis diagnose_outputs(const GoldenCase& golden, const CaseResult& result, const StageBytes& outputs,
                                unsigned threads) {
   const Observation observation(golden, profile_of(golden, result), outputs);
-  return searched(golden, result, observation, threads).diagnosis;
+  return diagnosed_outputs(observation, result.verdict, threads).diagnosis;
 }
 
 }  // namespace qkcts

@@ -17,7 +17,7 @@ struct DiagnoseOptions {
   unsigned threads = 2;
 };
 
-// Called after every case, in the order in which they are diagnosed, before further cases told its matches apart.
+// Called after every case, in the order in which they are diagnosed.
 using DiagnoseProgress = std::function<void(const CaseDiagnosis&, std::size_t done, std::size_t all)>;
 
 // Of `record` the failing cases are taken; `request` says how the adapter is run, and names the corpus, which was

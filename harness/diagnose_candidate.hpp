@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conformance/case.hpp"
+#include "conformance/mutant_catalogue.hpp"
 
 namespace qkcts {
 
@@ -18,7 +19,11 @@ struct InputSlip {
     other_side,   // the tensor `other` in its place
     index,        // 0, 1, 2, ... along the last axis
     one_less,     // every entry is one too small
+    one_more,     // or too large
     inverted,     // true for false
+    negated,
+    heads_reversed,  // the last head's entry for the first, and so on
+    lanes_reversed,  // of tables
   };
   std::string clause;
   Input input = Input::q;
@@ -30,11 +35,12 @@ struct Candidate {
   std::string name;  // "norm.root=outside_root", "input sink: that of head 0"
   qkcts_contract terms{};
   std::vector<InputSlip> slips;
+  const CatalogueMutant* fault = nullptr;  // a wrong kernel instead of the right one
 };
 
 // The neighbours of the contract, further numbers that kernels have by mistake, the catalogue of mutants as far as it
-// changes a clause, and misread inputs; each once, none that equals the contract itself. Those that the case has no
-// inputs for are among them.
+// changes a clause, misread inputs, and known faults of kernels; each once, none that equals the contract itself. Those
+// that the case has no inputs for are among them.
 std::vector<Candidate> candidates(const Case& c);
 
 // Both at once; nothing where they change the same field or input, or the result is no valid contract.
@@ -42,6 +48,9 @@ std::optional<Candidate> joined(const qkcts_contract& own, const Candidate& a, c
 
 // The case as the candidate computes it; nothing if it needs an input that is not there, or changes nothing.
 std::optional<Case> case_of(const Case& c, const Candidate& candidate);
+
+// Entries of the catalogue that compute what the candidate says.
+std::vector<const CatalogueMutant*> entries_of(const Case& c, const Candidate& candidate);
 
 // Clause by clause: what was asked for, and what the candidate does.
 std::vector<ClauseDifference> changes_of(const Contract& own, const Candidate& candidate);

@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <set>
 
+#include "harness/diagnose_fault.hpp"
+
 namespace qkcts {
 namespace {
 
+constexpr double telling_part = 0.125;   // of a budget: a wrong kernel that comes nearer computes the right thing here
 constexpr double of_another_class = 64;  // what an element of another class adds to the distance
 
 // A stage that a contract has not is the one before it: a kernel that skips it hands on what it got. QKCTS_STAGE_COUNT:
@@ -38,6 +42,20 @@ qkcts_stage stage_that_holds(const qkcts_contract& terms, qkcts_stage stage) {
   return stage;
 }
 
+// The rows of the stages that hold those of these stages.
+StageRows rows_that_hold(const qkcts_contract& terms, const StageRows& rows) {
+  StageRows asked;
+  for (const qkcts_stage stage : all_stages) {
+    const qkcts_stage holder = rows[stage].empty() ? QKCTS_STAGE_COUNT : stage_that_holds(terms, stage);
+    if (holder == QKCTS_STAGE_COUNT) continue;
+    std::vector<std::uint32_t> joined;
+    std::set_union(asked[holder].begin(), asked[holder].end(), rows[stage].begin(), rows[stage].end(),
+                   std::back_inserter(joined));
+    asked[holder] = std::move(joined);
+  }
+  return asked;
+}
+
 const Tensor& input_of(const Case& c, qkcts_stage stage) {
   const bool of_queries = stage == QKCTS_STAGE_Q_ROPE || stage == QKCTS_STAGE_Q_NORM || stage == QKCTS_STAGE_Q_PROJ;
   return c.inputs.at(of_queries ? Input::q : stage == QKCTS_STAGE_V_NORM ? Input::v : Input::k);
@@ -62,6 +80,17 @@ GoldenStage input_as_stage(const Case& c, qkcts_stage stage, const std::vector<s
   return result;
 }
 
+// FNV-1a, a word at a time: equal values give equal digests; nobody means to forge one.
+std::uint64_t mixed(std::uint64_t digest, std::uint64_t word) {
+  return (digest ^ word) * 0x100000001b3U;
+}
+
+// Bits of the value in the format of the stage; NaN is NaN, and zero has no sign.
+std::uint64_t value_bits(const JudgedElement& element) {
+  if (std::isnan(element.exact.hi)) return 1;
+  return element.exact.hi == 0 ? 0 : element.expected;
+}
+
 bool is_judged(qkcts_stage stage, const JudgedElement& element) {
   switch (element.rule) {
     case ElementRule::budget:
@@ -77,6 +106,21 @@ bool is_judged(qkcts_stage stage, const JudgedElement& element) {
 }
 
 }  // namespace
+
+void Explanation::add(const Explanation& further) {
+  for (std::size_t stage = 0; stage < judged.size(); ++stage) {
+    judged[stage] += further.judged[stage];
+    explained[stage] += further.explained[stage];
+  }
+  uncovered += further.uncovered;
+  worst = std::max(worst, further.worst);
+  valueless += further.valueless;
+  failing += further.failing;
+  nearer += further.nearer;
+  distance += further.distance;
+  off += further.off;
+  values = mixed(values, further.values);
+}
 
 std::uint64_t Explanation::all_judged() const {
   return std::accumulate(judged.begin(), judged.end(), std::uint64_t{0});
@@ -126,7 +170,8 @@ std::array<GoldenStage, QKCTS_STAGE_COUNT> Explainer::evaluated(const Case& othe
   return made;
 }
 
-std::optional<Explanation> Explainer::on(const Case& other, const StageRows& rows) const {
+std::optional<Explanation> Explainer::on(const Case& other, const StageRows& rows, const CatalogueMutant* fault) const {
+  if (fault != nullptr) return by_fault(other, rows, *fault);
   try {
     try {
       Explanation explanation;
@@ -143,20 +188,53 @@ std::optional<Explanation> Explainer::on(const Case& other, const StageRows& row
 }
 
 void Explainer::explain(Explanation& explanation, const Case& other, const StageRows& rows) const {
-  const qkcts_contract& terms = other.contract.terms;
-  StageRows asked;
+  judge_all(explanation, other, rows, evaluated(other, rows_that_hold(other.contract.terms, rows)));
+}
+
+std::optional<Explanation> Explainer::by_fault(const Case& other, const StageRows& rows,
+                                               const CatalogueMutant& fault) const {
+  const auto made = fault_stages(fault, other, observation_, rows_that_hold(other.contract.terms, rows));
+  if (!made) return std::nullopt;
+  const Contrast seen = contrast(*made);
+  const qkcts_contract& own = observation_.golden().input.contract.terms;
+  const bool is_alone = std::memcmp(&other.contract.terms, &own, sizeof own) == 0;
+  if (is_alone && !seen.differs) return std::nullopt;
+  Explanation explanation;
+  judge_all(explanation, other, rows, *made);
+  // Beside another contract a fault that leaves no number proves as little as that contract would.
+  if (!is_alone) explanation.valueless = seen.numbers_gone;
+  return explanation;
+}
+
+Explainer::Contrast Explainer::contrast(const std::array<GoldenStage, QKCTS_STAGE_COUNT>& made) const {
+  Contrast seen;
+  const Case& c = observation_.golden().input;
   for (const qkcts_stage stage : all_stages) {
-    const qkcts_stage holder = rows[stage].empty() ? QKCTS_STAGE_COUNT : stage_that_holds(terms, stage);
-    if (holder == QKCTS_STAGE_COUNT) continue;
-    std::vector<std::uint32_t> joined;
-    std::set_union(asked[holder].begin(), asked[holder].end(), rows[stage].begin(), rows[stage].end(),
-                   std::back_inserter(joined));
-    asked[holder] = std::move(joined);
+    const GoldenStage& own_stage = observation_.golden().stages[stage];
+    const ProvenStage &own = own_stage.values, &values = made[stage].values;
+    const auto length = static_cast<std::size_t>(row_length(stage, c.shape));
+    for (std::size_t r = 0; r < values.rows.size(); ++r) {
+      const auto found = std::lower_bound(own.rows.begin(), own.rows.end(), values.rows[r]);
+      const std::size_t first = static_cast<std::size_t>(found - own.rows.begin()) * length;
+      for (std::size_t column = 0; column < length; ++column) {
+        const double right = own.hi[first + column], wrong = values.hi[r * length + column];
+        const auto delta = static_cast<double>(own_stage.budgets[observation_.profile()].delta[first + column]);
+        seen.differs = seen.differs || std::isfinite(right) != std::isfinite(wrong) ||
+                       std::isnan(right) != std::isnan(wrong) || std::fabs(right - wrong) > delta * telling_part;
+        if (!std::isfinite(right) || std::isfinite(wrong)) continue;
+        const std::uint64_t got = observation_.got(stage, values.rows[r], column);
+        seen.numbers_gone += std::isfinite(decode(stage_format(stage, c.inputs.format), got)) ? 0 : 1;
+      }
+    }
   }
-  const std::array<GoldenStage, QKCTS_STAGE_COUNT> made = evaluated(other, asked);
+  return seen;
+}
+
+void Explainer::judge_all(Explanation& explanation, const Case& other, const StageRows& rows,
+                          const std::array<GoldenStage, QKCTS_STAGE_COUNT>& made) const {
   for (const qkcts_stage stage : all_stages) {
     if (rows[stage].empty()) continue;
-    const qkcts_stage holder = stage_that_holds(terms, stage);
+    const qkcts_stage holder = stage_that_holds(other.contract.terms, stage);
     judge(explanation, other, stage,
           holder == QKCTS_STAGE_COUNT ? input_as_stage(other, stage, rows[stage]) : made[holder]);
   }
@@ -233,6 +311,8 @@ void Explainer::judge(Explanation& explanation, const Case& other, qkcts_stage s
       const JudgedElement element = judge_element(stage, other.inputs.format, observation_.got(stage, row, column),
                                                   values, r * length + column, values.budgets.front(), context);
       const bool breach = element.breach != Breach::none;
+      if (element.rule != ElementRule::free && element.rule != ElementRule::hidden)
+        explanation.values = mixed(explanation.values, value_bits(element));
       if (is_judged(stage, element) || breach) {
         ++explanation.judged[stage];
         if (!breach) ++explanation.explained[stage];
@@ -247,6 +327,8 @@ void Explainer::judge(Explanation& explanation, const Case& other, qkcts_stage s
         if (!breach && (!std::isfinite(own_off) || off <= own_off / 2)) ++explanation.nearer;
       }
       const double unit = static_cast<double>(own_budget.delta[first + column]);
+      if (observation_.fails(stage, first + column) && std::isfinite(off) && unit > 0 && std::isfinite(unit))
+        explanation.off += off / unit;
       if (!std::isfinite(off)) {
         explanation.distance += breach ? of_another_class : 0;
       } else if (element.rule != ElementRule::hidden && unit > 0 && std::isfinite(unit)) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "conformance/mutant_catalogue.hpp"
 #include "harness/diagnose_observation.hpp"
 #include "reference/evaluation.hpp"
 
@@ -22,8 +23,11 @@ struct Explanation {
   std::uint64_t valueless = 0;  // explained since it has no value there (0/0), and no number was written
   std::uint64_t failing = 0;    // elements that fail by the contract asked for, and are judged
   std::uint64_t nearer = 0;     // of these, at most half as far from its value as from the one that was asked for
+  std::uint64_t values = 0;     // a digest of its values, as the format of the stage holds them
+  double off = 0;               // sum over the elements that fail of error / Delta of the contract asked for
   double distance = 0;          // sum over the elements of log2 max(1, error / Delta of the contract asked for)
 
+  void add(const Explanation& further);  // of other rows
   std::uint64_t all_judged() const;
   std::uint64_t all_explained() const;
   // Nothing that was looked at contradicts it, and it covers every failure.
@@ -39,13 +43,23 @@ class Explainer {
   explicit Explainer(const Observation& observation);
   ~Explainer();
 
-  // By the contract of `other`, the same case or one with other inputs of the same shapes, on these of the stored rows.
-  // Nothing if a value cannot be proven.
-  std::optional<Explanation> on(const Case& other, const StageRows& rows) const;
+  // By the contract of `other`, the same case or one with other inputs of the same shapes, on these of the stored rows;
+  // with `fault`, as that wrong kernel computes it. Nothing if a value cannot be proven, or the kernel refuses it
+  // or makes no difference.
+  std::optional<Explanation> on(const Case& other, const StageRows& rows, const CatalogueMutant* fault = nullptr) const;
 
  private:
   std::array<GoldenStage, QKCTS_STAGE_COUNT> evaluated(const Case& other, const StageRows& rows) const;
   void explain(Explanation& explanation, const Case& other, const StageRows& rows) const;
+  std::optional<Explanation> by_fault(const Case& other, const StageRows& rows, const CatalogueMutant& fault) const;
+  // Of what a wrong kernel makes, beside what the contract asked for has.
+  struct Contrast {
+    bool differs = false;            // by more than a part of the budget, or in class
+    std::uint64_t numbers_gone = 0;  // elements that have a number by the contract alone, and none was got
+  };
+  Contrast contrast(const std::array<GoldenStage, QKCTS_STAGE_COUNT>& made) const;
+  void judge_all(Explanation& explanation, const Case& other, const StageRows& rows,
+                 const std::array<GoldenStage, QKCTS_STAGE_COUNT>& made) const;
   void explain_row_by_row(Explanation& explanation, const Case& other, const StageRows& rows) const;
   void judge(Explanation& explanation, const Case& other, qkcts_stage stage, const GoldenStage& values) const;
   void judge_valueless(Explanation& explanation, const Case& other, const StageRows& rows) const;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include <fmt/format.h>
 
@@ -28,15 +29,31 @@ class Numbers {
     if (contract_fault(changed).empty()) list_.push_back({name, changed});
   }
 
-  template <class Section>
-  void add_epsilons(const std::string& name, double eps, double width, const Section& sections) {
-    std::vector<double> values(usual_epsilons.begin(), usual_epsilons.end());
-    // On the sum for on the mean, and the other way round; the square, and the root of it, as of a clamp.
-    values.insert(values.end(), {eps * width, eps / width, eps * eps, std::sqrt(eps), 0, 1});
-    for (const double value : values)
-      add(fmt::format("{}.eps={}", name, value), [&](qkcts_contract& terms) {
-        for (qkcts_norm* norm : sections(terms)) norm->eps = value;
+  // A norm and over how many numbers it runs. By section: `normalised` may move none of them.
+  using Sections = std::vector<std::pair<qkcts_norm qkcts_contract::*, double>>;
+
+  void add_epsilons(const std::string& name, const Sections& sections) {
+    const auto add_each = [&](const std::string& what, const auto& epsilon) {
+      add(fmt::format("{}.eps={}", name, what), [&](qkcts_contract& terms) {
+        for (const auto& [section, width] : sections) (terms.*section).eps = epsilon((terms.*section).eps, width);
       });
+    };
+    for (const double value : usual_epsilons)
+      add_each(fmt::format("{}", value), [value](double, double) { return value; });
+    for (const double value : {0.0, 1.0}) add_each(fmt::format("{}", value), [value](double, double) { return value; });
+    // On the sum for on the mean, and the other way round.
+    add_each("its product with the width", [](double eps, double width) { return eps * width; });
+    add_each("its share of the width", [](double eps, double width) { return eps / width; });
+    add_each("its square", [](double eps, double) { return eps * eps; });
+    add_each("its root", [](double eps, double) { return std::sqrt(eps); });
+    add_each("twice that", [](double eps, double) { return 2 * eps; });
+    add_each("half of it", [](double eps, double) { return eps / 2; });
+    add(name + ".root=outside_root with the root of its epsilon", [&](qkcts_contract& terms) {
+      for (const auto& [section, width] : sections) {
+        (terms.*section).root = QKCTS_OUTSIDE_ROOT;
+        (terms.*section).eps = std::sqrt((terms.*section).eps);
+      }
+    });
   }
 
   void add_norms() {
@@ -44,18 +61,14 @@ class Numbers {
     const auto width = [](const qkcts_norm& norm, double lanes, std::int64_t heads) {
       return norm.axis == QKCTS_AXIS_FULL_WIDTH ? lanes * static_cast<double>(heads) : lanes;
     };
-    using Norms = std::vector<qkcts_norm*>;
     const qkcts_norm &q = own_.q_norm, &k = own_.k_norm, &v = own_.v_norm;
-    if (q.applied != 0 && k.applied != 0)
-      add_epsilons("norm", q.eps, width(q, d, shape_.q_heads), [](qkcts_contract& t) {
-        return Norms{&t.q_norm, &t.k_norm};
-      });
-    if (q.applied != 0)
-      add_epsilons("q_norm", q.eps, width(q, d, shape_.q_heads), [](qkcts_contract& t) { return Norms{&t.q_norm}; });
-    if (k.applied != 0)
-      add_epsilons("k_norm", k.eps, width(k, d, shape_.kv_heads), [](qkcts_contract& t) { return Norms{&t.k_norm}; });
-    if (v.applied != 0)
-      add_epsilons("v_norm", v.eps, width(v, dv, shape_.kv_heads), [](qkcts_contract& t) { return Norms{&t.v_norm}; });
+    const std::pair q_section{&qkcts_contract::q_norm, width(q, d, shape_.q_heads)};
+    const std::pair k_section{&qkcts_contract::k_norm, width(k, d, shape_.kv_heads)};
+    const std::pair v_section{&qkcts_contract::v_norm, width(v, dv, shape_.kv_heads)};
+    if (q.applied != 0 && k.applied != 0) add_epsilons("norm", {q_section, k_section});
+    if (q.applied != 0) add_epsilons("q_norm", {q_section});
+    if (k.applied != 0) add_epsilons("k_norm", {k_section});
+    if (v.applied != 0) add_epsilons("v_norm", {v_section});
     // sqrt(n) left out, or there where it should not be: the epsilon is that of the other statistic.
     add("norm.statistic with its epsilon", [&](qkcts_contract& t) {
       const std::pair<qkcts_norm*, double> both[] = {{&t.q_norm, width(q, d, shape_.q_heads)},
@@ -115,12 +128,16 @@ class Numbers {
     add_scale("1/sqrt(Hq D)", 1 / std::sqrt(heads * d));
     add_scale("1/sqrt(D G)", 1 / std::sqrt(d * group));
     add_scale("1/sqrt(2 D)", 1 / std::sqrt(2 * d));
+    add_scale("1/sqrt(D/2)", 1 / std::sqrt(d / 2));
     add_scale("D^(-1/4)", 1 / std::sqrt(std::sqrt(d)));
     const double own = scale();
     if (own > 0) {
       add_scale("its square", own * own);
       add_scale("its reciprocal", 1 / own);
       add_scale("its root", std::sqrt(own));
+      // Exponentials to base two, whose scale has the factor twice, or where none is due.
+      add_scale("its product with log2(e)", own * std::numbers::log2e);
+      add_scale("its product with ln(2)", own * std::numbers::ln2);
     }
     const double t = own_.score.temperature;
     // A further factor beside a scale that is an input.

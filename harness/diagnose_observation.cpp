@@ -2,6 +2,7 @@
 #include "harness/diagnose_observation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -41,6 +42,29 @@ std::uint64_t Observation::got(qkcts_stage stage, std::size_t row, std::size_t c
   std::uint64_t pattern = 0;
   std::memcpy(&pattern, outputs_[stage].data() + (row * length + column) * size, size);
   return pattern;
+}
+
+double Observation::coarseness() const {
+  double largest = 0;
+  for (const qkcts_stage stage : all_stages) {
+    const ProvenStage& values = golden_.stages[stage].values;
+    const Format format = stage_format(stage, golden_.input.inputs.format);
+    const auto length = static_cast<std::size_t>(row_length(stage, golden_.input.shape));
+    for (std::size_t r = 0; r < row_ratios_[stage].size(); ++r) {
+      if (!(row_ratios_[stage][r] > 0)) continue;
+      double size = 0, off = 0;
+      for (std::size_t column = 0; column < length; ++column) {
+        const double exact = values.hi[r * length + column];
+        if (std::isfinite(exact)) size = std::max(size, std::fabs(exact));
+        if (!fails(stage, r * length + column)) continue;
+        const double error = std::fabs(decode(format, got(stage, values.rows[r], column)) - exact);
+        off = std::isfinite(error) ? std::max(off, error) : std::numeric_limits<double>::infinity();
+        if (std::isinf(off)) return off;
+      }
+      largest = std::max(largest, size > 0 ? off / size : std::numeric_limits<double>::infinity());
+    }
+  }
+  return largest;
 }
 
 qkcts_stage Observation::first_failing() const {

@@ -30,6 +30,9 @@ class Observation {
   bool fails(qkcts_stage stage, std::size_t stored) const { return ratios_[stage][stored] > 0; }
   // Its error/Delta if it fails, else 0.
   double ratio(qkcts_stage stage, std::size_t stored) const { return ratios_[stage][stored]; }
+  // The largest error of an element that fails, in units of the largest value of its row; infinite where classes
+  // differ.
+  double coarseness() const;
   // In order of evaluation; QKCTS_STAGE_COUNT if none fails.
   qkcts_stage first_failing() const;
 

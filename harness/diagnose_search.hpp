@@ -13,13 +13,16 @@
 
 namespace qkcts {
 
+// What is not evaluated by then is left out, and said. One evaluation, of some rows, is not interrupted.
 struct SearchLimits {
   unsigned threads = 2;
-  std::chrono::milliseconds time{6000};  // what is not evaluated by then is left out, and said
+  std::chrono::milliseconds time{4500};    // for singles and pairs on telling rows
+  std::chrono::milliseconds longer{1500};  // and more for what survives, on all stored rows
 };
 
 struct FoundSuspect {
   Suspect suspect;
+  double off = 0;                  // how far what fails lies from its values, in units of the budget asked for
   std::vector<std::string> parts;  // names of candidates(): one, or two of a pair
 };
 
@@ -35,6 +38,7 @@ FoundSuspects search_suspects(const Observation& observation, const SearchLimits
 
 // Another failing case: which of these it has too, and which of those explain it.
 enum class Agreement : std::uint8_t { absent, matches, contradicted };
-std::vector<Agreement> agreement(const Observation& observation, const std::vector<FoundSuspect>& suspects);
+std::vector<Agreement> agreement(const Observation& observation, const std::vector<FoundSuspect>& suspects,
+                                 std::chrono::steady_clock::time_point end);
 
 }  // namespace qkcts

@@ -91,6 +91,11 @@ class Cutter {
     return {parameter(axes, heads, lanes, lane_extent)};
   }
 
+  static std::uint32_t axes_of(Input input, const qkcts_norm& norm) {
+    const bool is_gain = input == Input::q_gain || input == Input::k_gain || input == Input::v_gain;
+    return is_gain ? norm.gain_axes : norm.bias_axes;
+  }
+
   // Broadcast axes of one entry stay.
   std::vector<Indices> of_scores(const std::vector<std::int64_t>& shape) const {
     return {shape[0] == 1 ? Indices{0} : slice_.batch, shape[1] == 1 ? Indices{0} : q_heads_, slice_.q_len,
@@ -118,17 +123,14 @@ class Cutter {
       case Input::v:
         return {s.batch, s.kv_heads, s.k_len, s.v_head_dim};
       case Input::q_gain:
-        return of_parameter(terms.q_norm.gain_axes, q_heads_, s.head_dim, d);
-      case Input::k_gain:
-        return of_parameter(terms.k_norm.gain_axes, s.kv_heads, s.head_dim, d);
-      case Input::v_gain:
-        return of_parameter(terms.v_norm.gain_axes, s.kv_heads, s.v_head_dim, dv);
       case Input::q_bias:
-        return of_parameter(terms.q_norm.bias_axes, q_heads_, s.head_dim, d);
+        return of_parameter(axes_of(input, terms.q_norm), q_heads_, s.head_dim, d);
+      case Input::k_gain:
       case Input::k_bias:
-        return of_parameter(terms.k_norm.bias_axes, s.kv_heads, s.head_dim, d);
+        return of_parameter(axes_of(input, terms.k_norm), s.kv_heads, s.head_dim, d);
+      case Input::v_gain:
       case Input::v_bias:
-        return of_parameter(terms.v_norm.bias_axes, s.kv_heads, s.v_head_dim, dv);
+        return of_parameter(axes_of(input, terms.v_norm), s.kv_heads, s.v_head_dim, dv);
       case Input::cos:
       case Input::sin:
         return of_tables(shape);

@@ -18,7 +18,7 @@ struct KnownSlip {
   Input other = Input::q;
 };
 
-constexpr std::array<KnownSlip, 35> known = {{
+constexpr std::array<KnownSlip, 54> known = {{
     {"QK-GAIN-02", Input::q_gain, Kind::first_head},
     {"QK-GAIN-02", Input::k_gain, Kind::first_head},
     {"QK-GAIN-02", Input::v_gain, Kind::first_head},
@@ -39,15 +39,34 @@ constexpr std::array<KnownSlip, 35> known = {{
     {"QK-ROPE-06", Input::k_position_ids, Kind::first_batch},
     {"QK-ROPE-06", Input::q_position_ids, Kind::one_less},
     {"QK-ROPE-06", Input::k_position_ids, Kind::one_less},
+    {"QK-ROPE-06", Input::q_position_ids, Kind::one_more},
+    {"QK-ROPE-06", Input::k_position_ids, Kind::one_more},
+    {"QK-ROPE-06", Input::q_position_ids, Kind::other_side, Input::k_position_ids},
+    {"QK-ROPE-06", Input::k_position_ids, Kind::other_side, Input::q_position_ids},
+    {"QK-ROPE-05", Input::cos, Kind::lanes_reversed},
+    {"QK-ROPE-05", Input::sin, Kind::lanes_reversed},
+    {"QK-ROPE-05", Input::cos, Kind::other_side, Input::sin},
+    {"QK-ROPE-05", Input::sin, Kind::other_side, Input::cos},
+    {"QK-HEADS-01", Input::k, Kind::first_head},
+    {"QK-HEADS-01", Input::v, Kind::first_head},
+    {"QK-HEADS-01", Input::k, Kind::heads_reversed},
+    {"QK-HEADS-01", Input::v, Kind::heads_reversed},
+    {"QK-MASK-03", Input::kv_len, Kind::one_more},
     {"QK-MASK-03", Input::kv_len, Kind::first_batch},
     {"QK-MASK-03", Input::kv_len, Kind::one_less},
     {"QK-MASK-04", Input::mask, Kind::first_batch},
+    {"QK-MASK-04", Input::mask, Kind::first_head},
     {"QK-MASK-04", Input::mask, Kind::inverted},
     {"QK-BIAS-01", Input::bias, Kind::first_batch},
+    {"QK-BIAS-01", Input::bias, Kind::first_head},
+    {"QK-BIAS-01", Input::bias, Kind::negated},
+    {"QK-SINK-01", Input::sink, Kind::negated},
+    {"QK-ALIBI-01", Input::alibi_slopes, Kind::negated},
     {"QK-MASK-08", Input::q_document_ids, Kind::first_batch},
     {"QK-MASK-08", Input::k_document_ids, Kind::first_batch},
     {"QK-MASK-09", Input::prefix_len, Kind::first_batch},
     {"QK-MASK-09", Input::prefix_len, Kind::one_less},
+    {"QK-MASK-09", Input::prefix_len, Kind::one_more},
     {"QK-PROJ-01", Input::k_weight, Kind::other_side, Input::q_weight},
     {"QK-PROJ-02", Input::q_weight_bias, Kind::first_head},
     {"QK-PROJ-02", Input::k_weight_bias, Kind::first_head},
@@ -86,21 +105,59 @@ std::int64_t heads_of(const InputSlip& slip, const Case& c) {
   }
 }
 
-// The first of `parts` equal parts in the place of each.
-void repeat_first(Tensor& tensor, std::int64_t parts) {
-  if (parts < 2 || tensor.bytes.size() % static_cast<std::size_t>(parts) != 0) return;
-  const std::size_t size = tensor.bytes.size() / static_cast<std::size_t>(parts);
-  for (std::size_t at = size; at < tensor.bytes.size(); at += size)
-    std::copy_n(tensor.bytes.begin(), size, tensor.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+// Of each of `groups` equal groups of `parts` equal parts: which part stands in the place of part i.
+template <class Source>
+void rearrange(Tensor& tensor, std::int64_t groups, std::int64_t parts, const Source& source) {
+  const auto all = static_cast<std::size_t>(groups * parts);
+  if (parts < 2 || tensor.bytes.size() % all != 0) return;
+  const std::vector<std::byte> before = tensor.bytes;
+  const std::size_t size = before.size() / all;
+  for (std::size_t group = 0; group < static_cast<std::size_t>(groups); ++group)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(parts); ++i) {
+      const std::size_t first = group * static_cast<std::size_t>(parts);
+      std::copy_n(before.begin() + static_cast<std::ptrdiff_t>((first + source(i)) * size), size,
+                  tensor.bytes.begin() + static_cast<std::ptrdiff_t>((first + i) * size));
+    }
+}
+
+std::size_t first_part(std::size_t) {
+  return 0;
+}
+
+// Heads of a tensor that has them behind the batch; else those that its entries belong to.
+void rearrange_heads(const InputSlip& slip, const Case& c, Tensor& tensor) {
+  const bool has_axis = tensor.shape.size() == 4;
+  const std::int64_t heads = has_axis ? tensor.shape[1] : heads_of(slip, c);
+  const std::int64_t groups = has_axis ? tensor.shape[0] : 1;
+  if (slip.kind == Kind::first_head) return rearrange(tensor, groups, heads, first_part);
+  rearrange(tensor, groups, heads, [&](std::size_t i) { return static_cast<std::size_t>(heads) - 1 - i; });
+}
+
+// NaN keeps its bits.
+void negate(Tensor& tensor) {
+  const std::size_t bits = element_size(tensor.type) * 8;
+  for (std::size_t i = 0; i < tensor.count(); ++i)
+    if (tensor.value(i) == tensor.value(i)) tensor.set_pattern(i, tensor.pattern(i) ^ (std::uint64_t{1} << (bits - 1)));
 }
 
 void change(const InputSlip& slip, const Case& c, Tensor& tensor) {
   const std::size_t count = tensor.count();
   switch (slip.kind) {
     case Kind::first_head:
-      return repeat_first(tensor, heads_of(slip, c));
+    case Kind::heads_reversed:
+      return rearrange_heads(slip, c, tensor);
     case Kind::first_batch:
-      return repeat_first(tensor, tensor.shape[0]);
+      return rearrange(tensor, 1, tensor.shape[0], first_part);
+    case Kind::lanes_reversed: {
+      const std::int64_t lanes = tensor.shape.back();
+      return rearrange(tensor, static_cast<std::int64_t>(count) / std::max<std::int64_t>(1, lanes), lanes,
+                       [&](std::size_t i) { return static_cast<std::size_t>(lanes) - 1 - i; });
+    }
+    case Kind::negated:
+      return negate(tensor);
+    case Kind::one_more:
+      for (std::size_t i = 0; i < count; ++i) tensor.set_pattern(i, tensor.pattern(i) + 1);
+      return;
     case Kind::other_side:
       if (c.inputs.has(slip.other) && c.inputs.at(slip.other).shape == tensor.shape) tensor = c.inputs.at(slip.other);
       return;
@@ -125,17 +182,17 @@ std::vector<InputSlip> input_slips(const Case& c) {
   std::vector<InputSlip> slips;
   for (const KnownSlip& one : known) {
     const InputSlip slip{one.clause, one.input, one.kind, one.other};
-    if (Case changed = c; apply(slip, changed)) slips.push_back(slip);
+    if (Case changed = c; apply(slip, c, changed)) slips.push_back(slip);
   }
   return slips;
 }
 
-bool apply(const InputSlip& slip, Case& c) {
+bool apply(const InputSlip& slip, const Case& c, Case& changed) {
   if (!c.inputs.has(slip.input)) return false;
   Tensor tensor = c.inputs.at(slip.input);
   change(slip, c, tensor);
   if (tensor.bytes == c.inputs.at(slip.input).bytes) return false;
-  c.inputs.set(slip.input, std::move(tensor));
+  changed.inputs.set(slip.input, std::move(tensor));
   return true;
 }
 
@@ -151,8 +208,16 @@ std::string slip_text(const InputSlip& slip) {
       return "the index of the token";
     case Kind::one_less:
       return "one less";
+    case Kind::one_more:
+      return "one more";
     case Kind::inverted:
       return "inverted";
+    case Kind::negated:
+      return "negated";
+    case Kind::heads_reversed:
+      return "heads in reverse";
+    case Kind::lanes_reversed:
+      return "lanes in reverse";
   }
   return {};
 }

@@ -84,39 +84,16 @@ std::vector<qkcts_stage> vector_steps(const qkcts_contract& terms) {
   return q.size() >= k.size() ? q : k;
 }
 
-Verdict verdict_with(const Case& c, LastStep last, const Observation& observation, const Rerunner& rerunner,
-                     const CaseResult& failed) {
+Verdict verdict_with(LastStep last, const GoldenCase& golden, const Rerunner& rerunner, const CaseResult& failed) {
   std::optional<Case> part;
   try {
-    part = substituted(c, last);
+    part = substituted(golden.input, last);
   } catch (const UndecidedError&) {
     return Verdict::not_run;
   }
   if (!part) return Verdict::not_run;
-  const std::optional<Rerun> made = rerun(rerunner, std::move(*part), observation.golden(), failed.profile);
+  const std::optional<Rerun> made = rerun(rerunner, std::move(*part), golden, failed.profile);
   return made ? made->result.verdict : Verdict::not_run;
-}
-
-Divergence by_substitution(qkcts_stage failing, const Observation& observation, const Rerunner& rerunner,
-                           const CaseResult& failed) {
-  const Case& c = observation.golden().input;
-  const std::vector<qkcts_stage> list = vector_steps(c.contract.terms);
-  if (list.empty()) return {failing, "q and k are used as they come in, so it lies in the attention"};
-  const Verdict alone = verdict_with(c, LastStep::replaced, observation, rerunner, failed);
-  if (violates(alone))
-    return {QKCTS_STAGE_SCORES, "on golden q and k, without norm and rotation, it fails too: in the attention"};
-  const std::string unknown =
-      fmt::format("not located before {}: the adapter does not take golden q and k instead", stage_name(failing));
-  if (alone != Verdict::pass) return {failing, unknown};
-  const qkcts_stage last = list.back();
-  if (list.size() == 1) return {last, fmt::format("on golden q and k it passes: in {} of q or k", step_text(last))};
-  const Verdict with_last = verdict_with(c, LastStep::kept, observation, rerunner, failed);
-  if (violates(with_last))
-    return {last, fmt::format("on what comes before {} it fails, on what comes after it passes", step_text(last))};
-  if (with_last == Verdict::pass)
-    return {list[list.size() - 2], fmt::format("{} passes on golden rows: in {} of q or k", step_text(last),
-                                               step_text(list[list.size() - 2]))};
-  return {list.front(), "on golden q and k it passes: in what makes them"};
 }
 
 }  // namespace
@@ -143,7 +120,7 @@ std::optional<Case> substituted(const Case& c, LastStep last) {
   return case_under(part, terms);
 }
 
-Divergence first_divergence(const Observation& observation, const Rerunner& rerunner, const CaseResult& failed) {
+Divergence observed_divergence(const Observation& observation) {
   const qkcts_stage failing = observation.first_failing();
   const StageSet existing = stages_of(observation.golden().input.contract.terms);
   StageSet before = 0;
@@ -155,7 +132,28 @@ Divergence first_divergence(const Observation& observation, const Rerunner& reru
   before &= ~(bit(QKCTS_STAGE_LSE) | bit(QKCTS_STAGE_V_NORM));
   if (before == 0) return {failing, "observed: it is the first stage"};
   if ((before & ~observation.stages()) == 0) return {failing, "observed: every stage before it passes"};
-  return by_substitution(failing, observation, rerunner, failed);
+  return {failing, {}};
+}
+
+Divergence substituted_divergence(qkcts_stage failing, const GoldenCase& golden, const Rerunner& rerunner,
+                                  const CaseResult& failed) {
+  const std::vector<qkcts_stage> list = vector_steps(golden.input.contract.terms);
+  if (list.empty()) return {failing, "q and k are used as they come in, so it lies in the attention"};
+  const Verdict alone = verdict_with(LastStep::replaced, golden, rerunner, failed);
+  if (violates(alone))
+    return {QKCTS_STAGE_SCORES, "on golden q and k, without norm and rotation, it fails too: in the attention"};
+  const std::string unknown =
+      fmt::format("not located before {}: the adapter does not take golden q and k instead", stage_name(failing));
+  if (alone != Verdict::pass) return {failing, unknown};
+  const qkcts_stage last = list.back();
+  if (list.size() == 1) return {last, fmt::format("on golden q and k it passes: in {} of q or k", step_text(last))};
+  const Verdict with_last = verdict_with(LastStep::kept, golden, rerunner, failed);
+  if (violates(with_last))
+    return {last, fmt::format("on what comes before {} it fails, on what comes after it passes", step_text(last))};
+  if (with_last == Verdict::pass)
+    return {list[list.size() - 2], fmt::format("{} passes on golden rows: in {} of q or k", step_text(last),
+                                               step_text(list[list.size() - 2]))};
+  return {list.front(), "on golden q and k it passes: in what makes them"};
 }
 
 }  // namespace qkcts

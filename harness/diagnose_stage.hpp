@@ -10,7 +10,12 @@
 
 namespace qkcts {
 
-Divergence first_divergence(const Observation& observation, const Rerunner& rerunner, const CaseResult& failed);
+// From observed stages alone; without a detail where too few were observed: then it is the first that fails of those.
+Divergence observed_divergence(const Observation& observation);
+
+// `golden` fails as `failed` says, in `failing` first of what was observed.
+Divergence substituted_divergence(qkcts_stage failing, const GoldenCase& golden, const Rerunner& rerunner,
+                                  const CaseResult& failed);
 
 // The case with golden q and k in the place of everything that makes them: no projection, norm or rotation is left.
 // With `keep_last` the last of these steps stays, on the golden result of those before it. Nothing if there is no such

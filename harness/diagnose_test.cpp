@@ -9,6 +9,7 @@
 #include "harness/diagnose.hpp"
 #include "harness/diagnose_observation.hpp"
 #include "harness/diagnose_rerun.hpp"
+#include "harness/diagnose_search.hpp"
 #include "harness/diagnose_stage.hpp"
 #include "vectors/generate.hpp"
 #include "vectors/row_selection.hpp"
@@ -266,6 +267,23 @@ TEST(Diagnose, ABfloat16KernelIsNamedToo) {
     expect_named(subject, diagnosis_of_mutant(subject, Format::bfloat16, outputs_alone));
 }
 
+// What the clock leaves out is left out, and said; what was found until then counts.
+TEST(Diagnose, TheClockEndsASearch) {
+  const Subject subject{"scale_missing", "plain_sdpa", "gaussian", ""};
+  Adapter adapter("mutants?mutant=scale_missing");
+  const Outcome outcome = adapter.run(small_case(subject, Format::binary32), outputs_alone);
+  const Observation observation(outcome.golden, 0, outcome.kept.outputs);
+  SearchLimits limits;
+  const FoundSuspects all = search_suspects(observation, limits);
+  EXPECT_FALSE(all.cut);
+  EXPECT_FALSE(all.matches.empty());
+  limits.time = limits.longer = std::chrono::milliseconds(0);
+  const FoundSuspects none = search_suspects(observation, limits);
+  EXPECT_TRUE(none.cut);
+  EXPECT_LE(none.tried, 2);
+  EXPECT_TRUE(none.matches.empty());
+}
+
 struct Place {
   const char* mutant;
   qkcts_stage stage;
@@ -282,7 +300,10 @@ TEST(Diagnose, TheFirstDivergentStageIsFoundBySubstitution) {
       const Outcome outcome = adapter.run(small_case(subject, Format::binary32), stages);
       ASSERT_EQ(outcome.result.verdict, Verdict::fail) << place.mutant;
       const Observation observation(outcome.golden, 0, outcome.kept.outputs);
-      const Divergence found = first_divergence(observation, adapter.rerunner(stages), outcome.result);
+      Divergence found = observed_divergence(observation);
+      EXPECT_EQ(found.detail.empty(), stages == outputs_alone);
+      if (found.detail.empty())
+        found = substituted_divergence(*found.stage, outcome.golden, adapter.rerunner(stages), outcome.result);
       EXPECT_EQ(found.stage, place.stage) << place.mutant << ": " << found.detail;
     }
   }

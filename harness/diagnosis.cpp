@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "harness/run_record.hpp"
 #include "harness/value_text.hpp"
@@ -34,13 +35,19 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 }
 
 std::string change_text(const ClauseDifference& change) {
-  return fmt::format("{} {} -> {} ({})", change.field, change.left, change.right, change.clause);
+  const std::string field = change.field == "kernel" ? "" : change.field + " ";
+  return fmt::format("{}{} -> {} ({})", field, change.left, change.right, change.clause);
 }
 
 std::string changes_text(const Suspect& suspect) {
   if (suspect.changes.empty()) return suspect.name;
   std::string text;
-  for (const ClauseDifference& change : suspect.changes) text += (text.empty() ? "" : ", ") + change_text(change);
+  const std::string fault = suspect.by_kernel && !suspect.known_as.empty() ? suspect.known_as.front().id : "";
+  for (const ClauseDifference& change : suspect.changes) {
+    if (!text.empty()) text += ", ";
+    if (change.field == "kernel") text += fmt::format("the known fault {}: ", fault);
+    text += change_text(change);
+  }
   return text;
 }
 
@@ -59,6 +66,14 @@ std::string measure_text(const Suspect& suspect) {
 
 std::string suspect_lines(const std::string& lead, const Suspect& suspect) {
   std::string text = wrapped("  " + lead + changes_text(suspect), 6);
+  // Names that are no mere field and value say where a number comes from.
+  const bool is_plain = suspect.name.find(' ') == std::string::npos || suspect.name.find(" and ") != std::string::npos;
+  if (!suspect.by_kernel && !is_plain && suspect.name.rfind("input ", 0) != 0)
+    text += wrapped(fmt::format("    that is: {}", suspect.name), 6);
+  for (const KnownMistake& known : suspect.known_as)
+    if (!suspect.by_kernel)
+      text += wrapped(fmt::format("    known as {} ({}): {}", known.id, known.clause, known.text), 6);
+  if (suspect.by_kernel) text += "    (values of that wrong kernel; what it may be off by is not proven)\n";
   std::string measure = "    " + measure_text(suspect);
   if (suspect.further_cases > 0)
     measure += fmt::format("; {} too", counted(static_cast<std::uint64_t>(suspect.further_cases),
@@ -71,13 +86,23 @@ std::string shape_line(const qkcts_shape& s) {
                      s.v_head_dim);
 }
 
+// ", and 2 compute the same values here, bit for bit"; empty if each computes others.
+std::string same_values_text(const std::vector<Suspect>& matches) {
+  const auto same = std::count_if(matches.begin(), matches.end(), [](const Suspect& s) { return s.same_values; });
+  if (same < 2) return {};
+  const std::string who = same == static_cast<std::ptrdiff_t>(matches.size()) ? "all of them" : fmt::format("{}", same);
+  return fmt::format("; {} compute the same values here, bit for bit", who);
+}
+
 std::string finding_lines(const CaseDiagnosis& d) {
   std::string text;
   switch (d.finding) {
     case Finding::matched:
       return suspect_lines("MATCHES: ", d.matches.front());
     case Finding::ambiguous:
-      text = wrapped(fmt::format("  SEVERAL MATCH ({}); this run does not tell them apart:", d.matches.size()), 4);
+      text = wrapped(fmt::format("  SEVERAL MATCH ({}); this run does not tell them apart{}:", d.matches.size(),
+                                 same_values_text(d.matches)),
+                     4);
       for (std::size_t i = 0; i < std::min(matches_shown, d.matches.size()); ++i)
         text += suspect_lines("- ", d.matches[i]);
       if (d.matches.size() > matches_shown)
@@ -101,8 +126,14 @@ Json suspect_json(const Suspect& suspect) {
   Json changes = Json::array();
   for (const ClauseDifference& c : suspect.changes)
     changes.push_back({{"clause", c.clause}, {"field", c.field}, {"asked", c.left}, {"computed", c.right}});
+  Json known = Json::array();
+  for (const KnownMistake& one : suspect.known_as)
+    known.push_back({{"id", one.id}, {"clause", one.clause}, {"text", one.text}});
   return {{"name", suspect.name},
           {"changes", std::move(changes)},
+          {"known_as", std::move(known)},
+          {"by_kernel", suspect.by_kernel},
+          {"same_values", suspect.same_values},
           {"judged", suspect.judged},
           {"explained", suspect.explained},
           {"valueless", suspect.valueless},
@@ -150,6 +181,13 @@ Json case_json(const CaseDiagnosis& d) {
 }
 
 }  // namespace
+
+std::vector<std::string> clauses_named(const Suspect& suspect) {
+  std::set<std::string> clauses;
+  for (const ClauseDifference& change : suspect.changes) clauses.insert(change.clause);
+  for (const KnownMistake& known : suspect.known_as) clauses.insert(known.clause);
+  return {clauses.begin(), clauses.end()};
+}
 
 std::string_view finding_name(Finding finding) {
   constexpr std::array<std::string_view, 5> names = {"matched", "ambiguous", "unmatched", "no_values", "passes"};

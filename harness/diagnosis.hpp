@@ -9,22 +9,36 @@
 #include <vector>
 
 #include "conformance/json.hpp"
+#include "harness/json_at.hpp"
 #include "harness/judgement.hpp"
 
 namespace qkcts {
 
 struct RunRecord;
 
+// An entry of the catalogue of mutants.
+struct KnownMistake {
+  std::string id, clause;
+  std::string text;  // the wrong formula
+};
+
 // One way to compute something else than the contract asks for.
 struct Suspect {
   std::string name;                       // "norm.root=outside_root"; of two: joined by " and "
   std::vector<ClauseDifference> changes;  // asked for (left), computed (right)
+  std::vector<KnownMistake> known_as;     // entries that compute the same contract, or the wrong kernel itself
+  bool by_kernel = false;                 // its values are those of a wrong kernel, its budgets are not proven
   std::uint64_t judged = 0;               // elements that it fixes within a budget, or exactly
   std::uint64_t explained = 0;            // of these, within it
   std::uint64_t valueless = 0;            // of these, where it has no value (0/0) and no number was written
   double worst = 0;                       // largest |got - its value| / its Delta; infinite where classes differ
   int further_cases = 0;                  // failing cases of the run, beside this one, that it matches too
+  std::uint64_t values = 0;               // a digest of its values on the stored rows
+  bool same_values = false;               // as the first match, bit for bit
 };
+
+// The clauses that it is about, each once.
+std::vector<std::string> clauses_named(const Suspect& suspect);
 
 enum class Finding : std::uint8_t {
   matched,    // exactly one suspect explains every element
@@ -71,6 +85,7 @@ struct Diagnosis {
 
 // In the words of conformance/schemas/run.schema.json.
 Json diagnosis_json(const Diagnosis& diagnosis);
+Diagnosis diagnosis_from_json(const JsonAt& at);
 
 // How many of the failing cases were diagnosed, and what they agree on: one line.
 std::string diagnosis_extent(const Diagnosis& diagnosis);

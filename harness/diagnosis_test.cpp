@@ -16,7 +16,14 @@ namespace qkcts {
 namespace {
 
 Suspect suspect(std::string name, std::uint64_t explained, double worst) {
-  return {std::move(name), {{"QK-EPS-02", "q_norm.root", "inside_root", "outside_root"}}, 100, explained, 0, worst, 0};
+  Suspect made;
+  made.name = std::move(name);
+  made.changes = {{"QK-EPS-02", "q_norm.root", "inside_root", "outside_root"}};
+  made.known_as = {{"eps_outside_sqrt", "QK-EPS-02", "y = x/(sqrt(ms)+eps)*g"}};
+  made.judged = 100;
+  made.explained = explained;
+  made.worst = worst;
+  return made;
 }
 
 RunRecord diagnosed_record() {

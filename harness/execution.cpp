@@ -24,8 +24,9 @@ class FloatingPointEnvironment {
 
 }  // namespace
 
-Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement) {
-  PlacedCase placed(request, placement);
+Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement,
+                  TensorLayout layout) {
+  PlacedCase placed(request, placement, layout);
   const qkcts_run_args* const args = placed.args(adapter.state());
   Execution result;
   const auto start = std::chrono::steady_clock::now();

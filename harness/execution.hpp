@@ -10,6 +10,7 @@
 #include "conformance/case.hpp"
 #include "harness/adapter_library.hpp"
 #include "harness/guarded_buffer.hpp"
+#include "harness/tensor_layout.hpp"
 #include "harness/verdict.hpp"
 
 namespace qkcts {
@@ -37,6 +38,7 @@ struct Execution {
 };
 
 // May throw std::bad_alloc. An adapter that touches a guard ends the process (or, with the fault handler, the worker).
-Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement);
+Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement,
+                  TensorLayout layout = TensorLayout::dense);
 
 }  // namespace qkcts

@@ -34,6 +34,7 @@ FaultAccess access_of(const void* context) {
 extern "C" void on_fault(int signal, siginfo_t* info, void* context) {
   FaultRecord record = locate_fault(info->si_addr);
   record.access = access_of(context);
+  record.call = shared_record->call;
   *shared_record = record;
   // Back to the default and return: the instruction faults again and the process dies by this very signal. A signal
   // that was sent and not caused (kill -SEGV) would return for good, so it is raised once more.
@@ -75,6 +76,10 @@ FaultRecord locate_fault(const void* address) {
     return record;
   }
   return record;
+}
+
+void report_call(std::uint32_t call) {
+  if (shared_record != nullptr) shared_record->call = call;
 }
 
 void install_fault_handler(FaultRecord* record) {

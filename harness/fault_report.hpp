@@ -24,6 +24,7 @@ struct FaultRecord {
   std::int64_t offset = 0;  // bytes from the start of the buffer; the address itself if `elsewhere`
   std::int64_t size = 0;    // bytes of the buffer
   char buffer[48] = {};     // its name, NUL-terminated
+  std::uint32_t call = 0;   // which call of the order was under way; written before each
 };
 
 // Memory that the handler knows: [low, begin) and [end, high) are guards, [begin, end) the mapped pages.
@@ -50,6 +51,9 @@ class MemoryWatch {
 };
 
 FaultRecord locate_fault(const void* address);
+
+// Writes down which call of an order begins. Nothing without a handler.
+void report_call(std::uint32_t call);
 
 // SIGSEGV and SIGBUS fill *record and then end the process by the same signal. The handler runs on a stack of its own,
 // so that a stack overflow is reported too. `record` must outlive the process's use of adapters.

@@ -59,6 +59,25 @@ GoldenCase plain_golden_case() {
   return golden;
 }
 
+GoldenCase plain_golden_batch() {
+  GoldenCase golden = plain_golden_case();
+  golden.input.slug = "hand/batch";
+  golden.input.shape.batch = 2;
+  const std::vector<float> keys = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8};
+  golden.input.inputs.set(Input::q, binary32_tensor({2, 1, 2, 4}, std::vector<float>(16, 0.0f)));
+  golden.input.inputs.set(Input::k, binary32_tensor({2, 1, 2, 4}, keys));
+  golden.input.inputs.set(Input::v, binary32_tensor({2, 1, 2, 2}, {1, 2, 3, 5, 5, 1, 7, 3}));
+  golden.stages = {};
+  const float delta = 0x1p-20f;
+  const HandmadeElement two = {2, delta}, mean = {3.5, delta}, six = {6, delta};
+  const HandmadeElement log_two = {0x1.62e42fefa39efp-1, delta, ElementRule::budget, Trust::judged, 53};
+  fill(golden, QKCTS_STAGE_SCORES, std::vector<HandmadeElement>(8, {0, 0x1p-140f}));
+  fill(golden, QKCTS_STAGE_PROBS, std::vector<HandmadeElement>(8, {0.5, delta}));
+  fill(golden, QKCTS_STAGE_LSE, std::vector<HandmadeElement>(4, log_two));
+  fill(golden, QKCTS_STAGE_OUTPUT, {two, mean, two, mean, six, two, six, two});
+  return golden;
+}
+
 GoldenCase one_row_case(qkcts_stage stage, Format storage, const std::vector<HandmadeElement>& elements) {
   GoldenCase golden;
   golden.input.slug = "hand/one_row";

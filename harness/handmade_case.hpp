@@ -14,6 +14,9 @@ namespace qkcts {
 // lse ln 2, and the output the mean of v = {{1, 2}, {3, 5}}. Profiles "f32" and "f32_ftz", all elements judged.
 GoldenCase plain_golden_case();
 
+// The same in a batch of two; in the second entry v is {{5, 1}, {7, 3}}.
+GoldenCase plain_golden_batch();
+
 struct HandmadeElement {
   double hi = 0;
   float delta = 0;

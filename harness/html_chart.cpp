@@ -40,18 +40,25 @@ std::string_view dot_class(Verdict verdict) {
 // The dots of one stage spread over the height of its line, in the order of the cases, so that they hide each other
 // less.
 std::string stage_dots(const RunRecord& record, qkcts_stage stage, const LogAxis& axis, double top, double height) {
-  std::string dots;
+  std::string dots, plain;
   int index = 0;
   for (const CaseResult& result : record.cases) {
     for (const StageResult& entry : result.stages) {
       if (entry.stage != stage || !entry.judgement) continue;
-      const double y = top + height * (0.15 + 0.7 * static_cast<double>(index++ * 7 % 11) / 10);
+      const double spread = static_cast<double>(index++ * 7 % 11) / 10;
+      const double y = top + height * (0.1 + (entry.plain ? 0.4 : 0.7) * spread);
+      if (entry.plain)
+        plain += fmt::format(
+            "<circle class=\"plain\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\"><title>plain, {}: "
+            "{}</title></circle>\n",
+            axis.at(entry.plain->max_ratio), top + height * (0.7 + 0.2 * spread), html_escaped(result.slug),
+            short_text(entry.plain->max_ratio));
       dots += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{}: {}</title></circle>\n",
                           dot_class(entry.verdict), axis.at(entry.judgement->max_ratio), y, html_escaped(result.slug),
                           short_text(entry.judgement->max_ratio));
     }
   }
-  return dots;
+  return plain + dots;
 }
 
 using Histogram = std::array<std::uint64_t, histogram_edges.size() + 1>;
@@ -107,7 +114,7 @@ std::string ratio_chart(const RunRecord& record) {
     if (std::any_of(histogram.begin(), histogram.end(), [](std::uint64_t n) { return n > 0; })) stages.push_back(stage);
   }
   if (stages.empty()) return "<p>No element was measured.</p>\n";
-  constexpr double line = 40, top = 14;
+  constexpr double line = 48, top = 14;
   const LogAxis axis = {-6, 3, 84, 680};
   const double bottom = top + line * static_cast<double>(stages.size());
   std::string body;
@@ -129,7 +136,7 @@ std::string ratio_chart(const RunRecord& record) {
   body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">largest error / &#916; of a case</text>",
                       axis.left + axis.width / 2, bottom + 38);
   return fmt::format(
-      "<svg class=\"wide\" viewBox=\"0 0 780 {}\" role=\"img\" aria-label=\"Largest error over Delta of every "
+      "<svg class=\"wide\" viewBox=\"0 0 796 {}\" role=\"img\" aria-label=\"Largest error over Delta of every "
       "case, one line per stage, logarithmic axis; the table below holds the figures\">\n{}</svg>\n",
       bottom + 46, body);
 }

@@ -11,6 +11,21 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+constexpr std::array<std::string_view, 6> breach_names = {"none",         "unwritten", "class",
+                                                          "exact_clause", "sentinel",  "budget"};
+constexpr std::array<std::string_view, 7> rule_names = {"budget",  "budget_exact", "exact_clause", "hidden",
+                                                        "special", "not_finite",   "free"};
+// What clause_of() may say beside the clause of a stage.
+constexpr std::array<std::string_view, 5> clauses_beside_stages = {"QK-SPECIAL", "QK-MASK-06", "QK-HIDDEN-01",
+                                                                   "QK-SINK-01", "QK-EMPTY-01"};
+
+template <class Enumeration, std::size_t n>
+std::optional<Enumeration> enumerator_named(const std::array<std::string_view, n>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enumeration>(found - names.begin());
+}
+
 std::uint64_t pattern_at(std::span<const std::byte> bytes, std::size_t index, std::size_t size) {
   std::uint64_t pattern = 0;
   std::memcpy(&pattern, bytes.data() + index * size, size);  // little-endian, as everywhere in the suite
@@ -107,7 +122,8 @@ class Tally {
     if (limit) result_.limit = LimitResult{*limit, 0, std::nullopt};
   }
 
-  void add(const JudgedElement& element) {
+  // `row` counts the stored rows.
+  void add(const JudgedElement& element, std::size_t row) {
     count(element);
     const bool failed = element.breach != Breach::none;
     if (failed) {
@@ -117,6 +133,7 @@ class Tally {
     const bool by_budget = element.rule == ElementRule::budget || element.rule == ElementRule::budget_exact;
     const bool measured = by_budget && element.trust != Trust::domain;
     if (measured) measure(element);
+    if (measured || failed) result_.heat.add(row, element.place.column, element.ratio);
     if (measured || failed) keep_worst(element, result_.worst);
     if (result_.limit && measured && over_limit(element, result_.limit->limit)) {
       ++result_.limit->violations;
@@ -129,6 +146,7 @@ class Tally {
     const auto n = static_cast<double>(ulps_.size());
     result_.mean_ulp = sum_ / n;
     result_.signed_mean_ulp = signed_sum_ / n;
+    result_.outward_mean_ulp = outward_sum_ / n;
     const std::size_t rank = (ulps_.size() * 99 + 99) / 100 - 1;
     std::nth_element(ulps_.begin(), ulps_.begin() + static_cast<std::ptrdiff_t>(rank), ulps_.end());
     result_.p99_ulp = ulps_[rank];
@@ -156,6 +174,7 @@ class Tally {
     ulps_.push_back(element.ulps);
     sum_ += element.ulps;
     signed_sum_ += element.got_value < element.exact.hi ? -element.ulps : element.ulps;
+    outward_sum_ += std::fabs(element.got_value) < std::fabs(element.exact.hi) ? -element.ulps : element.ulps;
   }
 
   static void keep_worst(const JudgedElement& element, std::optional<JudgedElement>& worst) {
@@ -166,7 +185,7 @@ class Tally {
 
   StageJudgement& result_;
   std::vector<double> ulps_;
-  double sum_ = 0, signed_sum_ = 0;
+  double sum_ = 0, signed_sum_ = 0, outward_sum_ = 0;
 };
 
 Verdict stage_verdict(const StageJudgement& s) {
@@ -198,9 +217,27 @@ std::string_view clause_of(qkcts_stage stage, ElementRule rule, const RowContext
 }  // namespace
 
 std::string_view breach_name(Breach breach) {
-  constexpr std::array<std::string_view, 6> names = {"none",         "unwritten", "class",
-                                                     "exact_clause", "sentinel",  "budget"};
-  return names[static_cast<std::size_t>(breach)];
+  return breach_names[static_cast<std::size_t>(breach)];
+}
+
+std::optional<Breach> breach_named(std::string_view name) {
+  return enumerator_named<Breach>(breach_names, name);
+}
+
+std::string_view rule_name(ElementRule rule) {
+  return rule_names[static_cast<std::size_t>(rule)];
+}
+
+std::optional<ElementRule> rule_named(std::string_view name) {
+  return enumerator_named<ElementRule>(rule_names, name);
+}
+
+std::optional<std::string_view> judging_clause_named(std::string_view name) {
+  for (const std::string_view clause : clauses_beside_stages)
+    if (clause == name) return clause;
+  for (const qkcts_stage stage : all_stages)
+    if (stage_clause(stage) == name) return stage_clause(stage);
+  return std::nullopt;
 }
 
 std::uint64_t poison_pattern(Format format) {
@@ -271,6 +308,7 @@ StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::siz
   const auto length = static_cast<std::size_t>(row_length(stage, golden.input.shape));
   StageJudgement result;
   find_unwritten(result, got, size, poison_pattern(format), length);
+  result.heat = HeatMap(stored.values.rows.size(), length);
   Tally tally(result, limit);
   for (std::size_t r = 0; r < stored.values.rows.size(); ++r) {
     const std::uint32_t row = stored.values.rows[r];
@@ -279,7 +317,7 @@ StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::siz
       JudgedElement element = judge_element(stage, storage, pattern_at(got, row * length + column, size), stored,
                                             r * length + column, stored.budgets[profile], context);
       element.place = {row, static_cast<std::uint32_t>(column)};
-      tally.add(element);
+      tally.add(element, r);
     }
   }
   tally.finish();

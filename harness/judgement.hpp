@@ -13,6 +13,7 @@
 
 #include "harness/coordinates.hpp"
 #include "harness/exact_distance.hpp"
+#include "harness/heat_map.hpp"
 #include "harness/verdict.hpp"
 #include "vectors/golden_case.hpp"
 
@@ -28,6 +29,7 @@ enum class Breach : std::uint8_t {
   budget,        // farther off than Delta
 };
 std::string_view breach_name(Breach breach);
+std::optional<Breach> breach_named(std::string_view name);
 
 struct JudgedElement {
   ElementCoordinates place;
@@ -78,14 +80,21 @@ struct StageJudgement {
   std::optional<ElementCoordinates> first_unwritten;
   double max_ulp = 0, p99_ulp = 0, mean_ulp = 0;
   double signed_mean_ulp = 0;
+  double outward_mean_ulp = 0;  // mean of the errors away from 0 less those towards it: truncation shows here
   double max_ratio = 0;
   std::optional<JudgedElement> worst;   // by ratio, among all judged by Delta and all failing
   std::vector<JudgedElement> failures;  // the first few
   std::array<std::uint64_t, histogram_edges.size() + 1> histogram{};
   std::optional<LimitResult> limit;
+  HeatMap heat;
 };
 
 inline constexpr std::size_t failures_kept = 4;
+
+// The clause or group of that name, if elements are judged by it.
+std::optional<std::string_view> judging_clause_named(std::string_view name);
+std::string_view rule_name(ElementRule rule);
+std::optional<ElementRule> rule_named(std::string_view name);
 
 // The signalling NaN that outputs are filled with. No arithmetic yields it: results are quiet.
 std::uint64_t poison_pattern(Format format);

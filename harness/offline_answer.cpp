@@ -26,7 +26,7 @@ Execution answer_to(AdapterRunner& runner, const AdapterDescription& description
                    request.input.inputs,
                    request.stages,
                    description.alignment};
-  order.placements = {Placement::end_aligned, Placement::start_aligned};
+  order.calls = {{Variant::plain, Placement::end_aligned}, {Variant::plain, Placement::start_aligned}};
   order.slug = request.input.slug;
   RunOutcome outcome = runner.run(order);
   if (outcome.death != Verdict::pass) {

@@ -1,67 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // `export`, `answer` and `check` as a user meets them. adapters/python/qkcts_adapter_test.py has the tampered results.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 
-#include <sys/wait.h>
-
-#include "conformance/file.hpp"
 #include "conformance/json.hpp"
 #include "harness/exchange_requests.hpp"
 #include "harness/exchange_results.hpp"
 #include "harness/test_adapters/test_adapters.hpp"
 #include "vectors/corpus_reader.hpp"
 
-// libhdf5 1.10.8 keeps memory for good where it refuses a damaged file.
-extern "C" const char*
-__lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
-extern "C" const char*
-__lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
-  return "leak:libhdf5";
-}
+#include "harness/program_output.hpp"
 
 namespace qkcts {
 namespace {
 
-struct Finished {
-  int code = -1;
-  std::string out, err;
-};
-
-class Offline : public testing::Test {
+class Offline : public ProgramTest {
  protected:
   static void SetUpTestSuite() {
-    char name[] = "/var/tmp/qkcts_offline_XXXXXX";
-    folder = mkdtemp(name);
-    requests = folder + "/requests.h5";
-    results = folder + "/results.h5";
+    ProgramTest::SetUpTestSuite();
+    requests = path("requests.h5");
+    results = path("results.h5");
     ASSERT_EQ(qkcts("export " + corpus + " -o " + requests).code, 0);
     ASSERT_EQ(qkcts("answer scalar " + requests + " -o " + results).code, 0);
-  }
-  static void TearDownTestSuite() { std::filesystem::remove_all(folder); }
-
-  static Finished qkcts(const std::string& arguments) {
-    const std::string command =
-        std::string(QKCTS_PROGRAM) + " " + arguments + " >" + folder + "/out 2>" + folder + "/err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(folder + "/out"),
-            read_text_file(folder + "/err")};
   }
   static Json run_of(const std::string& report) { return parse_json(read_text_file(report + "/run.json"), report); }
 
   static inline const std::string corpus = QKCTS_SOURCE_DIR "/vectors/golden/smoke.h5";
-  static inline std::string folder, requests, results;
+  static inline std::string requests, results;
 };
 
 TEST_F(Offline, ResultsAreJudgedAsARunIs) {
-  const std::string run = folder + "/run", check = folder + "/check";
-  ASSERT_EQ(qkcts("run scalar " + corpus + " -o " + run).code, 0);
-  const Finished checked = qkcts("check " + corpus + " " + results + " -o " + check);
+  const std::string run = path("run"), check = path("check");
+  ASSERT_EQ(qkcts("run scalar " + corpus + " --variants none -o " + run).code, 0);
+  const ProgramOutput checked = qkcts("check " + corpus + " " + results + " -o " + check);
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   const Json of_run = run_of(run), of_check = run_of(check);
   ASSERT_EQ(of_run["cases"].size(), of_check["cases"].size());
@@ -75,9 +48,9 @@ TEST_F(Offline, ResultsAreJudgedAsARunIs) {
 }
 
 TEST_F(Offline, AWrongKernelFailsAndTheCommandIsSaid) {
-  const std::string wrong = folder + "/wrong.h5";
+  const std::string wrong = path("wrong.h5");
   ASSERT_EQ(qkcts("answer 'mutants?mutant=eps_outside_sqrt' " + requests + " -o " + wrong).code, 0);
-  const Finished checked = qkcts("check " + corpus + " " + wrong + " --case '*/eps_edge/*'");
+  const ProgramOutput checked = qkcts("check " + corpus + " " + wrong + " --case '*/eps_edge/*'");
   EXPECT_EQ(checked.code, 1) << checked.out;
   EXPECT_NE(checked.out.find("again:   qkcts check " + corpus + " " + wrong + " --case qwen3_rmsnorm/eps_edge/"),
             std::string::npos)
@@ -85,21 +58,21 @@ TEST_F(Offline, AWrongKernelFailsAndTheCommandIsSaid) {
 }
 
 TEST_F(Offline, WhatEndedBadlyIsSaidAndKeepsItsVerdict) {
-  const std::string crashed = folder + "/crashed.h5";
-  const Finished answered =
+  const std::string crashed = path("crashed.h5");
+  const ProgramOutput answered =
       qkcts("answer '" + test_adapter("lying") + "?fault=overrun' " + requests + " -o " + crashed);
   EXPECT_EQ(answered.code, 0) << answered.err;
   EXPECT_NE(answered.err.find("error(overrun): write at byte"), std::string::npos) << answered.err;
   EXPECT_NE(answered.out.find("12 declared unsupported and left out, 1 failed"), std::string::npos) << answered.out;
-  const Finished checked = qkcts("check " + corpus + " " + crashed);
+  const ProgramOutput checked = qkcts("check " + corpus + " " + crashed);
   EXPECT_EQ(checked.code, 1);
   EXPECT_NE(checked.out.find("1 error(overrun), 12 unsupported"), std::string::npos) << checked.out;
 }
 
 TEST_F(Offline, MissingAnswersAreNeverAPass) {
-  const std::string some = folder + "/some.h5";
+  const std::string some = path("some.h5");
   ASSERT_EQ(qkcts("answer scalar " + requests + " --case 'qwen3*' -o " + some).code, 0);
-  const Finished all = qkcts("check " + corpus + " " + some);
+  const ProgramOutput all = qkcts("check " + corpus + " " + some);
   EXPECT_EQ(all.code, 1) << all.out;
   EXPECT_NE(all.out.find("9 cases were not run: nothing is known of them"), std::string::npos) << all.out;
   EXPECT_NE(all.out.find("NOT CONFORMING"), std::string::npos);
@@ -108,7 +81,7 @@ TEST_F(Offline, MissingAnswersAreNeverAPass) {
 }
 
 TEST_F(Offline, ASelectionIsExported) {
-  const std::string some = folder + "/selection.h5";
+  const std::string some = path("selection.h5");
   ASSERT_EQ(
       qkcts("export " + corpus + " --case '*eps_edge*' --profile bf16_f32acc --stages q_norm,output -o " + some).code,
       0);
@@ -126,27 +99,26 @@ TEST_F(Offline, ASelectionIsExported) {
 
 TEST_F(Offline, ErrorsAreOneLineWithTheirCode) {
   const auto expect = [](const std::string& arguments, int code, const std::string& part) {
-    const Finished finished = qkcts(arguments);
+    const ProgramOutput finished = qkcts(arguments);
     EXPECT_EQ(finished.code, code) << arguments << "\n" << finished.err;
     EXPECT_EQ(finished.err.find('\n'), finished.err.size() - 1) << finished.err;
     EXPECT_NE(finished.err.find(part), std::string::npos) << finished.err;
   };
-  expect("export " + corpus + " -o " + folder + "/no/such.h5", 6, "there is no folder");
-  expect("export " + corpus + " --case nonsense -o " + folder + "/x.h5", 5, "no case matches");
-  expect("export " + corpus + " --stages nonsense -o " + folder + "/x.h5", 2, "'nonsense' is no stage");
-  expect("export " + requests + " -o " + folder + "/x.h5", 3, "is HDF5, but no qkcts corpus");
-  expect("answer scalar " + corpus + " -o " + folder + "/x.h5", 3, "is qkcts-vectors, must be qkcts-requests");
-  expect("answer /no/such.so " + requests + " -o " + folder + "/x.h5", 4, "no such file");
-  expect("answer '" + test_adapter("odd_unavailable") + "' " + requests + " -o " + folder + "/x.h5", 5,
-         "not usable here");
+  expect("export " + corpus + " -o " + path("no/such.h5"), 6, "there is no folder");
+  expect("export " + corpus + " --case nonsense -o " + path("x.h5"), 5, "no case matches");
+  expect("export " + corpus + " --stages nonsense -o " + path("x.h5"), 2, "'nonsense' is no stage");
+  expect("export " + requests + " -o " + path("x.h5"), 3, "is HDF5, but no qkcts corpus");
+  expect("answer scalar " + corpus + " -o " + path("x.h5"), 3, "is qkcts-vectors, must be qkcts-requests");
+  expect("answer /no/such.so " + requests + " -o " + path("x.h5"), 4, "no such file");
+  expect("answer '" + test_adapter("odd_unavailable") + "' " + requests + " -o " + path("x.h5"), 5, "not usable here");
   expect("check " + corpus + " " + requests, 3, "is qkcts-requests, must be qkcts-results");
-  expect("check " + corpus + " " + folder + "/no.h5", 3, "cannot be opened");
+  expect("check " + corpus + " " + path("no.h5"), 3, "cannot be opened");
   expect("check " + requests + " " + results, 3, "no qkcts corpus");
   expect("check " + corpus + " " + results + " --profile nonsense", 2, "no profile of that name");
-  EXPECT_FALSE(std::filesystem::exists(folder + "/x.h5"));
-  const Finished nothing = qkcts("answer template " + requests + " -o " + folder + "/x.h5");
+  EXPECT_FALSE(std::filesystem::exists(path("x.h5")));
+  const ProgramOutput nothing = qkcts("answer template " + requests + " -o " + path("x.h5"));
   EXPECT_EQ(nothing.code, 5) << nothing.out;
-  EXPECT_FALSE(std::filesystem::exists(folder + "/x.h5"));
+  EXPECT_FALSE(std::filesystem::exists(path("x.h5")));
 }
 
 // A stage is written as float type and read bit by bit, or as bit patterns: NaNs keep payload and signalling bit.
@@ -158,11 +130,11 @@ TEST_F(Offline, BitsOfResultsArriveAsTheyWere) {
   auto& bytes = execution.outputs[QKCTS_STAGE_OUTPUT];
   bytes.resize(2 * extent_product(stage_shape(QKCTS_STAGE_OUTPUT, c.shape)));
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i % 2 == 0 ? i / 2 : 0x7f + i % 4);
-  const std::string path = folder + "/bits.h5";
-  ResultWriter writer(path, path, "digest", "{}");
+  const std::string file = path("bits.h5");
+  ResultWriter writer(file, file, "digest", "{}");
   writer.add(c, execution);
   writer.close();
-  const Execution read = ResultReader(path, Strictness::everything).read(c.slug, c, bit(QKCTS_STAGE_OUTPUT));
+  const Execution read = ResultReader(file, Strictness::everything).read(c.slug, c, bit(QKCTS_STAGE_OUTPUT));
   EXPECT_EQ(read.violation, Verdict::pass) << read.violation_detail;
   EXPECT_EQ(read.outputs[QKCTS_STAGE_OUTPUT], bytes);
 }
@@ -171,7 +143,7 @@ TEST_F(Offline, BitsOfResultsArriveAsTheyWere) {
 TEST_F(Offline, DamagedResultsHarmNobody) {
   const CorpusReader reader(corpus);
   const Case c = reader.read("plain_sdpa/gaussian/binary32_1x4x2x3x5x12x10").input;
-  const std::string whole = folder + "/one.h5", damaged = folder + "/damaged.h5";
+  const std::string whole = path("one.h5"), damaged = path("damaged.h5");
   ASSERT_EQ(qkcts("answer scalar " + requests + " --case 'plain*' -o " + whole).code, 0);
   std::ifstream file(whole, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});

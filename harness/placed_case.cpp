@@ -87,11 +87,42 @@ void fill_with_poison(GuardedBuffer& buffer, Format format) {
   for (std::size_t at = 0; at < buffer.size(); at += size) std::memcpy(buffer.data() + at, &pattern, size);
 }
 
+std::optional<Format> float_format(ElementType type) {
+  if (type == ElementType::int32 || type == ElementType::boolean) return std::nullopt;
+  return static_cast<Format>(type);
+}
+
+// What lies in the gaps of an input: NaN, or integers that name no row of anything.
+void fill_gaps(GuardedBuffer& buffer, ElementType type) {
+  if (const std::optional<Format> format = float_format(type)) return fill_with_poison(buffer, *format);
+  std::fill(buffer.data(), buffer.data() + buffer.size(), std::byte{0xC5});
+}
+
+TensorAxes axes_of(Input input) {
+  return input == Input::q || input == Input::k || input == Input::v ? TensorAxes::batch_head_token_lane
+                                                                     : TensorAxes::others;
+}
+
+// Those of scores and what follows from them are heads, queries and keys, which nobody stores otherwise.
+TensorAxes axes_of(qkcts_stage stage) {
+  switch (stage) {
+    case QKCTS_STAGE_SCORES:
+    case QKCTS_STAGE_CAPPED:
+    case QKCTS_STAGE_MASKED:
+    case QKCTS_STAGE_PROBS:
+    case QKCTS_STAGE_LSE:
+      return TensorAxes::others;
+    default:
+      return TensorAxes::batch_head_token_lane;
+  }
+}
+
 }  // namespace
 
-PlacedCase::PlacedCase(const ExecutionRequest& request, Placement placement)
+PlacedCase::PlacedCase(const ExecutionRequest& request, Placement placement, TensorLayout layout)
     : request_(request),
       placement_(placement),
+      layout_(layout),
       descriptors_("descriptors", descriptor_bytes(request), descriptor_alignment, placement) {
   place_inputs();
   place_outputs();
@@ -113,18 +144,24 @@ T* PlacedCase::carve(std::size_t count) {
   return object;
 }
 
-const qkcts_tensor* PlacedCase::describe(GuardedBuffer& data, ElementType type,
+PlacedCase::Placed PlacedCase::place(std::string name, ElementType type, const std::vector<std::int64_t>& shape,
+                                     TensorAxes axes) {
+  const std::size_t element = element_size(type), alignment = std::max(request_.alignment, element);
+  Placed placed;
+  placed.places.emplace(shape, layout_, axes, static_cast<std::int64_t>(alignment / element));
+  placed.buffer = &add(std::move(name), placed.places->extent() * element, alignment);
+  return placed;
+}
+
+const qkcts_tensor* PlacedCase::describe(const Placed& placed, ElementType type,
                                          const std::vector<std::int64_t>& shape) {
   auto* const extents = carve<std::int64_t>(shape.size());
   auto* const strides = carve<std::int64_t>(shape.size());
-  std::int64_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    extents[axis] = shape[axis];
-    strides[axis] = stride;
-    stride *= shape[axis];
-  }
+  std::copy(shape.begin(), shape.end(), extents);
+  std::copy(placed.places->strides().begin(), placed.places->strides().end(), strides);
   auto* const tensor = carve<qkcts_tensor>();
-  tensor->data = data.data();
+  tensor->data = placed.buffer->data();
+  tensor->byte_offset = placed.places->offset() * element_size(type);
   tensor->device = {QKCTS_DL_CPU, 0};
   tensor->ndim = static_cast<std::int32_t>(shape.size());
   tensor->dtype = {type_code(type).code, type_code(type).bits, 1};
@@ -140,13 +177,13 @@ void PlacedCase::place_inputs() {
   for (std::size_t i = 0; i < input_count; ++i) {
     const auto& tensor = request_.inputs.tensors[i];
     if (!tensor) continue;
-    const std::size_t alignment = std::max(request_.alignment, element_size(tensor->type));
-    GuardedBuffer& buffer =
-        add(fmt::format("input {}", input_name(static_cast<Input>(i))), tensor->bytes.size(), alignment);
-    std::copy(tensor->bytes.begin(), tensor->bytes.end(), buffer.data());
-    buffer.make_read_only();
-    inputs_[i] = &buffer;
-    input_table_->*input_fields[i] = describe(buffer, tensor->type, tensor->shape);
+    const auto input = static_cast<Input>(i);
+    Placed placed = place(fmt::format("input {}", input_name(input)), tensor->type, tensor->shape, axes_of(input));
+    if (layout_ != TensorLayout::dense) fill_gaps(*placed.buffer, tensor->type);
+    placed.places->scatter(tensor->bytes, element_size(tensor->type), placed.buffer->data());
+    placed.buffer->make_read_only();
+    input_table_->*input_fields[i] = describe(placed, tensor->type, tensor->shape);
+    inputs_[i] = std::move(placed);
   }
 }
 
@@ -157,13 +194,11 @@ void PlacedCase::place_outputs() {
   for (const qkcts_stage stage : all_stages) {
     if ((request_.stages & bit(stage)) == 0) continue;
     const Format format = stage_format(stage, request_.inputs.format);
-    const auto element = static_cast<std::size_t>(parameters(format).bits / 8);
     const std::vector<std::int64_t> shape = stage_shape(stage, request_.shape);
-    GuardedBuffer& buffer = add(fmt::format("output {}", stage_name(stage)), extent_product(shape) * element,
-                                std::max(request_.alignment, element));
-    fill_with_poison(buffer, format);
-    outputs_[stage] = &buffer;
-    output_table_->stage[stage] = describe(buffer, element_type(format), shape);
+    Placed placed = place(fmt::format("output {}", stage_name(stage)), element_type(format), shape, axes_of(stage));
+    fill_with_poison(*placed.buffer, format);
+    output_table_->stage[stage] = describe(placed, element_type(format), shape);
+    outputs_[stage] = std::move(placed);
   }
 }
 
@@ -172,8 +207,10 @@ const qkcts_run_args* PlacedCase::args(void* state) {
     return qkcts_text{sizeof(qkcts_text), static_cast<std::uint32_t>(buffer.size()), 0, 0,
                       reinterpret_cast<char*>(buffer.data())};
   };
-  implementation_text_ = text(*implementation_);
-  message_text_ = text(*message_);
+  text_table_ = &add("text descriptors", sizeof given_texts_, alignof(qkcts_text));
+  given_texts_ = {text(*implementation_), text(*message_)};
+  std::memcpy(text_table_->data(), given_texts_.data(), sizeof given_texts_);
+  auto* const texts = reinterpret_cast<qkcts_text*>(text_table_->data());
   std::memset(implementation_->data(), 0, implementation_->size());
   std::memset(message_->data(), 0, message_->size());
   auto* const terms = carve<qkcts_contract>();
@@ -183,20 +220,20 @@ const qkcts_run_args* PlacedCase::args(void* state) {
   auto* const json = carve<char>(request_.contract_json.size() + 1);
   std::copy(request_.contract_json.begin(), request_.contract_json.end(), json);
   auto* const args = carve<qkcts_run_args>();
-  *args = {sizeof(qkcts_run_args), 0, state, terms, json, shape, input_table_, output_table_, &implementation_text_,
-           &message_text_};
+  *args = {sizeof(qkcts_run_args), 0, state, terms, json, shape, input_table_, output_table_, &texts[0], &texts[1]};
   descriptors_.make_read_only();
   return args;
 }
 
 std::optional<PlacedCase::Harm> PlacedCase::harm() const {
   for (std::size_t i = 0; i < input_count; ++i) {
-    if (inputs_[i] == nullptr) continue;
-    const std::vector<std::byte>& original = request_.inputs.tensors[i]->bytes;
-    const auto [changed, unused] = std::mismatch(original.begin(), original.end(), inputs_[i]->data());
-    if (changed != original.end()) {
+    if (inputs_[i].buffer == nullptr) continue;
+    const Tensor& tensor = *request_.inputs.tensors[i];
+    const std::vector<std::byte> now = inputs_[i].places->gather(inputs_[i].buffer->data(), element_size(tensor.type));
+    const auto [changed, unused] = std::mismatch(tensor.bytes.begin(), tensor.bytes.end(), now.begin());
+    if (changed != tensor.bytes.end()) {
       return Harm{Verdict::error_input_modified,
-                  fmt::format("{} changed at byte {}", inputs_[i]->name(), changed - original.begin())};
+                  fmt::format("{} changed at byte {}", inputs_[i].buffer->name(), changed - tensor.bytes.begin())};
     }
   }
   for (const auto& buffer : buffers_) {
@@ -207,14 +244,52 @@ std::optional<PlacedCase::Harm> PlacedCase::harm() const {
                 fmt::format("bytes {} {} of {} bytes were overwritten",
                             before ? "before the start of" : "behind the end of", buffer->name(), buffer->size())};
   }
+  if (std::optional<Harm> harm = harm_to_texts()) return harm;
+  return harm_between_elements();
+}
+
+// Whoever thinks that the struct is another one writes to fields that are not his.
+std::optional<PlacedCase::Harm> PlacedCase::harm_to_texts() const {
+  if (text_table_ == nullptr) return std::nullopt;
+  std::array<qkcts_text, 2> now{};
+  std::memcpy(now.data(), text_table_->data(), sizeof now);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const char* const name = i == 0 ? "implementation" : "message";
+    if (now[i].struct_size != given_texts_[i].struct_size)
+      return Harm{Verdict::error_abi, fmt::format("struct_size of the text `{}` was {} and became {}", name,
+                                                  given_texts_[i].struct_size, now[i].struct_size)};
+    if (now[i].capacity != given_texts_[i].capacity || now[i].text != given_texts_[i].text)
+      return Harm{Verdict::error_abi,
+                  fmt::format("the text `{}` came back with another buffer than it was given", name)};
+  }
+  return std::nullopt;
+}
+
+std::optional<PlacedCase::Harm> PlacedCase::harm_between_elements() const {
+  if (layout_ == TensorLayout::dense) return std::nullopt;
+  for (const qkcts_stage stage : all_stages) {
+    const Placed& placed = outputs_[stage];
+    if (placed.buffer == nullptr) continue;
+    const Format format = stage_format(stage, request_.inputs.format);
+    const std::uint64_t poison = poison_pattern(format);
+    const std::size_t element = element_size(element_type(format));
+    for (const std::size_t gap : placed.places->gaps()) {
+      if (std::memcmp(placed.buffer->data() + gap * element, &poison, element) == 0) continue;
+      return Harm{Verdict::error_overrun,
+                  fmt::format("{} was written between its elements, at byte {}: strides or byte_offset were ignored",
+                              placed.buffer->name(), gap * element)};
+    }
+  }
   return std::nullopt;
 }
 
 StageBytes PlacedCase::outputs() const {
   StageBytes bytes;
   for (const qkcts_stage stage : all_stages) {
-    if (outputs_[stage] == nullptr) continue;
-    bytes[stage].assign(outputs_[stage]->data(), outputs_[stage]->data() + outputs_[stage]->size());
+    const Placed& placed = outputs_[stage];
+    if (placed.buffer == nullptr) continue;
+    bytes[stage] = placed.places->gather(placed.buffer->data(),
+                                         element_size(element_type(stage_format(stage, request_.inputs.format))));
   }
   return bytes;
 }

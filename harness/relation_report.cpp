@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/relation_report.hpp"
 
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 
 #include "harness/failure_text.hpp"
 #include "harness/html_table.hpp"
+#include "harness/record_values.hpp"
 #include "harness/report_html.hpp"
 #include "harness/value_text.hpp"
 
@@ -135,6 +135,9 @@ Json relation_json(const RelationResult& result) {
                {"kind", row.name},
                {"rule", relation_rule_name(result.rule)},
                {"cases", result.cases},
+               {"format", parameters(result.format).name},
+               {"first_shape", shape_json(result.first_shape)},
+               {"second_shape", shape_json(result.second_shape)},
                {"profile", result.profile},
                {"verdict", verdict_name(result.verdict)},
                {"detail", result.detail},
@@ -146,17 +149,16 @@ Json relation_json(const RelationResult& result) {
   if (!result.breach) return json;
   const RelationBreach& breach = *result.breach;
   const Format format = stage_format(breach.stage, result.format);
-  const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   json["breach"] = {{"stage", stage_name(breach.stage)},
                     {"what", breach.what},
                     {"first_index", index_of(breach.stage, result.first_shape, breach.first)},
                     {"second_index", index_of(breach.stage, result.second_shape, breach.second)},
                     {"first_bits", bits_text(format, breach.first_bits)},
                     {"second_bits", bits_text(format, breach.second_bits)},
-                    {"first", finite(breach.first_value)},
-                    {"second", finite(breach.second_value)},
-                    {"due", finite(breach.due)},
-                    {"allowed", finite(breach.allowed)}};
+                    {"first", figure_json(breach.first_value)},
+                    {"second", figure_json(breach.second_value)},
+                    {"due", figure_json(breach.due)},
+                    {"allowed", figure_json(breach.allowed)}};
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "harness/json_at.hpp"
 #include "harness/run_record.hpp"
 
 namespace qkcts {
@@ -18,5 +19,6 @@ std::string relation_table_text(const RunRecord& record);
 // A section of report.html; empty without relations.
 std::string relation_html(const RunRecord& record);
 Json relation_json(const RelationResult& result);
+RelationResult relation_from_json(const JsonAt& at);
 
 }  // namespace qkcts

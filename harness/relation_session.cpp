@@ -28,6 +28,16 @@ void RelationSession::begin_round() {
     for (const std::string& slug : relation.cases) ++waiting_[slug];
 }
 
+void RelationSession::keep_if(const std::function<bool(const Relation&)>& wanted) {
+  std::erase_if(relations_, [&](const Relation& relation) { return !wanted(relation); });
+  begin_round();
+}
+
+void RelationSession::skip(const std::string& slug) {
+  for (const Relation& relation : relations_)
+    if (relation.slug == slug) release(relation);
+}
+
 bool RelationSession::needs(const std::string& slug) const {
   const auto waiting = waiting_.find(slug);
   return waiting != waiting_.end() && waiting->second > 0;

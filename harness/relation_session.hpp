@@ -19,8 +19,12 @@ class RelationSession {
   RelationSession(const CorpusReader& corpus, const std::string& glob, const std::vector<std::string>& slugs);
 
   const std::vector<Relation>& relations() const { return relations_; }
+  // Before the first round: the others are left out.
+  void keep_if(const std::function<bool(const Relation&)>& wanted);
   // Nothing was judged yet.
   void begin_round();
+  // Judged in an earlier run: its cases need not be kept for it.
+  void skip(const std::string& slug);
   // Does a relation still need the outputs of this case?
   bool needs(const std::string& slug) const;
   void keep(const CaseResult& result, KeptOutputs outputs);

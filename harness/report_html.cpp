@@ -5,16 +5,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
-#include "conformance/clause.hpp"
-#include "conformance/contract_field.hpp"
 #include "harness/aggregate.hpp"
 #include "harness/failure_text.hpp"
 #include "harness/html_chart.hpp"
+#include "harness/html_contract.hpp"
+#include "harness/html_heat.hpp"
 #include "harness/html_style.hpp"
 #include "harness/html_table.hpp"
 #include "harness/relation_report.hpp"
+#include "harness/report_outcome.hpp"
 #include "harness/value_text.hpp"
 
 namespace qkcts {
@@ -23,11 +25,6 @@ namespace {
 constexpr std::size_t failures_shown = 200;
 constexpr std::size_t worst_shown = 10;
 
-std::string badge(Verdict verdict) {
-  const std::string_view kind = violates(verdict) ? "bad" : verdict == Verdict::pass ? "good" : "dim";
-  return fmt::format("<span class=\"badge {}\">{}</span>", kind, html_escaped(verdict_name(verdict)));
-}
-
 std::string shape_line(const qkcts_shape& s) {
   return fmt::format("B{} H{}/{} L{}x{} D{} Dv{}", s.batch, s.q_heads, s.kv_heads, s.q_len, s.k_len, s.head_dim,
                      s.v_head_dim);
@@ -35,11 +32,7 @@ std::string shape_line(const qkcts_shape& s) {
 
 std::string head(const RunRecord& record) {
   const int code = exit_code(record);
-  const std::string_view word = code == 0                       ? "Conforming"
-                                : over_own_limits_alone(record) ? "Within every proven budget, over own limits"
-                                : code == 1                     ? "Not conforming"
-                                : code == 5                     ? "Nothing was run"
-                                                                : "Interrupted";
+  const std::string_view word = run_word(record);
   const std::string_view kind = code == 0 ? "good" : code == 1 ? "bad" : "dim";
   std::set<std::string> profiles, formats;
   for (const CaseResult& result : record.cases) {
@@ -49,28 +42,31 @@ std::string head(const RunRecord& record) {
   std::string counts;
   const RunSummary summary = summarise(record);
   for (auto entry = summary.cases.rbegin(); entry != summary.cases.rend(); ++entry) {
-    counts += fmt::format("<li>{} {}</li>", entry->second, badge(entry->first));
+    counts += fmt::format("<li>{} {}</li>", entry->second, html_badge(entry->first));
   }
   const std::string limits =
       summary.limit_violations == 0
           ? std::string()
           : fmt::format("<p>{} case stages are over the user's own limits.</p>\n", summary.limit_violations);
+  std::string demands;
+  for (const std::string& demand : unmet_demands(record))
+    demands += fmt::format("<p class=\"bad\">Not as asked: {}</p>\n", html_escaped(demand));
   const std::string unavailable = record.unavailable.empty()
                                       ? std::string()
                                       : fmt::format("<p>Not available: {}</p>\n", html_escaped(record.unavailable));
   return fmt::format(
-      "<header><h1>{} {}</h1>\n<p class=\"banner {}\">{}</p>\n<ul class=\"counts\">{}</ul>\n{}{}"
+      "<header><h1>{} {}</h1>\n<p class=\"banner {}\">{}</p>\n<ul class=\"counts\">{}</ul>\n{}{}{}"
       "<p>Judged on corpus <b>{}</b> (<code>{}</code>), formats {}, by profile {}. A pass says that every judged "
       "element lies "
       "within a proven error budget of the exact value; it says nothing of speed, training or other "
       "layers.</p></header>\n",
       html_escaped(record.description.name), html_escaped(record.description.version), kind, word, counts, limits,
-      unavailable, html_escaped(record.corpus_suite), html_escaped(record.corpus_digest.substr(0, 16)),
+      unavailable, demands, html_escaped(record.corpus_suite), html_escaped(record.corpus_digest.substr(0, 16)),
       formats.empty() ? "none" : fmt::format("{}", fmt::join(formats, ", ")),
       profiles.empty() ? "none" : html_escaped(fmt::format("{}", fmt::join(profiles, ", "))));
 }
 
-std::string stage_table(const RunRecord& record) {
+std::string stage_table_html(const RunRecord& record) {
   const std::vector<StageAggregate> lines = aggregate(record);
   const bool limits = std::any_of(lines.begin(), lines.end(), [](const StageAggregate& l) { return l.limits > 0; });
   constexpr CellKind number = CellKind::number;
@@ -91,12 +87,81 @@ std::string stage_table(const RunRecord& record) {
            line.cases > 0 ? short_text(line.max_ulp) : "",
            line.cases > 0 ? short_text(line.max_ratio) : ""};
     if (limits) row.emplace_back(line.limits == 0 ? "" : line.limits_exceeded > 0 ? "over" : "within");
-    std::string verdicts = badge(line.verdict);
+    std::string verdicts = html_badge(line.verdict);
     for (auto entry = line.verdicts.rbegin(); line.verdicts.size() > 1 && entry != line.verdicts.rend(); ++entry)
       verdicts += fmt::format(" {} {}", entry->second, html_escaped(verdict_name(entry->first)));
     row.push_back(verdicts);
   }
   return html_table("Results by contract and stage", columns, rows);
+}
+
+// The figure, and in red what an infinite one means.
+std::string figure_html(bool known, double value) {
+  if (!known) return {};
+  return std::isfinite(value) ? short_text(value) : std::string("&#8734;");
+}
+
+std::string all_stages_table(const RunRecord& record) {
+  constexpr CellKind number = CellKind::number;
+  std::vector<std::vector<std::string>> rows;
+  std::string warnings;
+  for (const StageAggregate& line : aggregate_stages(record)) {
+    const bool judged = line.cases > 0, plain = line.plain_cases > 0;
+    rows.push_back(
+        {std::string(stage_name(line.stage)), std::to_string(line.cases), figure_html(judged, line.max_ratio),
+         figure_html(plain, line.plain_max_ratio), figure_html(judged, line.max_ulp),
+         figure_html(plain, line.plain_max_ulp), figure_html(judged, line.p99_ulp), figure_html(judged, line.mean_ulp),
+         figure_html(judged && std::isfinite(line.mean_ulp), line.signed_mean_ulp),
+         figure_html(judged && std::isfinite(line.mean_ulp), line.outward_mean_ulp), html_badge(line.verdict)});
+    for (const auto& [warning, cases] : notable_warnings(line))
+      warnings += fmt::format("<li>{} in {}: {}</li>\n", stage_name(line.stage),
+                              counted(static_cast<std::uint64_t>(cases), "case", "cases"), warning_meaning(warning));
+  }
+  const std::string table = html_table("Results by stage",
+                                       {{"stage"},
+                                        {"cases", number},
+                                        {"max error/&#916;", number},
+                                        {"plain error/&#916;", number},
+                                        {"max ulp", number},
+                                        {"plain max ulp", number},
+                                        {"p99 ulp", number},
+                                        {"mean ulp", number},
+                                        {"signed mean", number},
+                                        {"outward mean", number},
+                                        {"verdict"}},
+                                       rows);
+  return table + (warnings.empty() ? "" : "<p>Legal but unusual:</p><ul>\n" + warnings + "</ul>\n");
+}
+
+std::string family_rows(const RunRecord& record) {
+  std::vector<std::vector<std::string>> rows;
+  for (const FamilyAggregate& line : aggregate_families(record)) {
+    std::string counts;
+    for (auto entry = line.verdicts.rbegin(); entry != line.verdicts.rend(); ++entry)
+      counts += fmt::format("{} {} ", entry->second, html_badge(entry->first));
+    rows.push_back({html_escaped(line.family), figure_html(line.measured, line.max_ratio),
+                    figure_html(line.measured, line.max_ulp),
+                    line.measured ? fmt::format("{} {}", html_escaped(line.worst_case), stage_name(line.worst_stage))
+                                  : std::string(),
+                    counts});
+  }
+  return html_table(
+      "Results by input family",
+      {{"family"}, {"max error/&#916;", CellKind::number}, {"max ulp", CellKind::number}, {"where"}, {"verdicts"}},
+      rows);
+}
+
+std::string known_failure_section(const RunRecord& record) {
+  if (record.known_failures.empty()) return {};
+  std::vector<std::vector<std::string>> rows;
+  for (const KnownFailureUse& use : record.known_failures)
+    rows.push_back({html_escaped(use.entry.cases), html_escaped(use.entry.reason), html_escaped(use.entry.link),
+                    html_escaped(use.entry.expires), html_escaped(known_failure_state_name(use.state)),
+                    std::to_string(use.matched)});
+  return fmt::format(
+      "<section id=\"known\"><h2>Known failures</h2>\n{}</section>\n",
+      html_table("Known failures",
+                 {{"cases"}, {"reason"}, {"link"}, {"expires"}, {"state"}, {"matched", CellKind::number}}, rows));
 }
 
 struct WorstEntry {
@@ -127,7 +192,7 @@ std::string worst_list(const RunRecord& record) {
         "<li><b>{}</b> {} [{}] {}<br>got <code>{}</code> ({}), exact {}, {} ulp, error/&#916; "
         "{}\n<pre>{}\n{}</pre></li>\n",
         html_escaped(result.slug), stage_name(entry.stage->stage),
-        coordinate_text(entry.stage->stage, result.shape, worst.place), badge(entry.stage->verdict),
+        coordinate_text(entry.stage->stage, result.shape, worst.place), html_badge(entry.stage->verdict),
         bits_text(format, worst.got), decimal_text(format, worst.got_value), exact_text(worst.exact),
         short_text(worst.ulps), short_text(worst.ratio),
         html_escaped(explain_command(record, result, entry.stage->stage, worst.place)),
@@ -180,7 +245,7 @@ std::string case_table(const RunRecord& record) {
     rows.push_back({html_escaped(result.slug), html_escaped(result.family), std::string(parameters(result.format).name),
                     shape_line(result.shape), html_escaped(result.profile), html_escaped(result.implementation),
                     fmt::format("{:.2f}", result.seconds * 1000), short_text(case_ratio(result)),
-                    fmt::format("{} {}", badge(result.verdict), html_escaped(result.detail))});
+                    fmt::format("{} {}", html_badge(result.verdict), html_escaped(result.detail))});
   }
   return html_table("Cases",
                     {{"case"},
@@ -195,25 +260,8 @@ std::string case_table(const RunRecord& record) {
                     rows);
 }
 
-std::string contract_details(const RunRecord& record) {
-  std::string text;
-  for (const auto& [name, json] : record.contracts) {
-    const Contract contract = contract_from_json(json, name);
-    std::vector<std::vector<std::string>> rows;
-    for (const FieldValue& field : contract_field_values(contract.terms)) {
-      const Clause* const clause = find_clause(field.clause);
-      rows.push_back({std::string(field.clause), html_escaped(field.path),
-                      fmt::format("<code>{}</code>", html_escaped(field.json)),
-                      clause == nullptr ? std::string() : html_escaped(clause->title)});
-    }
-    std::string sources;
-    for (const std::string& source : contract.sources) sources += fmt::format("<li>{}</li>", html_escaped(source));
-    text += fmt::format(
-        "<details><summary>{0}</summary><p>{1}</p>\n<ul>{2}</ul>\n{3}</details>\n", html_escaped(name),
-        html_escaped(contract.title), sources,
-        html_table("Clauses of " + html_escaped(name), {{"clause"}, {"field"}, {"value"}, {"meaning"}}, rows));
-  }
-  return text;
+std::string section(std::string_view id, std::string_view heading, const std::string& content) {
+  return fmt::format("<section id=\"{}\"><h2>{}</h2>\n{}</section>\n", id, heading, content);
 }
 
 std::string circumstances(const RunRecord& record) {
@@ -221,7 +269,8 @@ std::string circumstances(const RunRecord& record) {
   for (const std::string& word : record.command) command += (command.empty() ? "" : " ") + shell_quoted(word);
   const Machine& m = record.machine;
   return fmt::format(
-      "<dl><dt>Command</dt><dd><code>{}</code></dd><dt>Started</dt><dd>{}, took {:.1f} s</dd>"
+      "<dl><dt>Command, to run it again</dt><dd><pre tabindex=\"0\">{}</pre></dd><dt>Started</dt><dd>{}, took {:.1f} "
+      "s</dd>"
       "<dt>Adapter</dt><dd>{}<br>SHA-256 <code>{}</code></dd><dt>Machine</dt><dd>{} {} on {}, {} ({} logical "
       "processors)</dd>"
       "<dt>Corpus</dt><dd>{}, digest <code>{}</code>, made by {}</dd><dt>Suite version</dt><dd>{}</dd></dl>\n"
@@ -261,26 +310,47 @@ std::string html_escaped(std::string_view text) {
   return escaped;
 }
 
-std::string report_html(const RunRecord& record) {
+std::string html_badge(Verdict verdict) {
+  const std::string_view kind = violates(verdict) ? "bad" : verdict == Verdict::pass ? "good" : "dim";
+  return fmt::format("<span class=\"badge {}\">{}</span>", kind, html_escaped(verdict_name(verdict)));
+}
+
+std::string report_html(const RunRecord& record, const HtmlExtras& extras) {
   const std::string title = fmt::format("{}: conformance report", html_escaped(record.description.name));
+  const std::string plain_note =
+      record.plain
+          ? "Rings below the dots: a plain unfused evaluation of the same case, which stores every stage in the "
+            "case's format. Where it comes near 1, or passes it, &#916; is no wider than that format is coarse."
+          : "";
+  std::string body =
+      head(record) + "<main>\n" + failure_list(record) + diagnosis_section(record) + known_failure_section(record);
+  body += section("ratio", "Error over budget",
+                  fmt::format("<p>One dot per case and stage: the largest error in units of its proven budget &#916;. "
+                              "Above 1 fails; what violates is red. {}</p>\n",
+                              plain_note) +
+                      ratio_chart(record));
+  body += section("results", "Results by stage", all_stages_table(record));
+  body += section("families", "Results by input family", family_rows(record));
+  body += section("heat", "Where the errors stand", heat_figures(record));
+  body += section("ulps", "Errors in ulp",
+                  "<p>Elements per class; the upper edge of a class is written below it, heights grow with the square "
+                  "root.</p>\n" +
+                      ulp_histograms(record));
+  body += section("contracts", "Results by contract and stage", stage_table_html(record)) + relation_html(record);
+  body += section("worst", "Nearest to the budget, or farthest beyond", worst_list(record));
+  if (extras.adequacy) body += kill_matrix_html(*extras.adequacy, record.corpus_digest);
+  body += section(
+      "cases", "Cases",
+      fmt::format("<details><summary>All cases: {}</summary>\n{}</details>", record.cases.size(), case_table(record)));
+  body += section("clauses", "Contracts, clause by clause", contract_details(record, extras.against));
+  body += section("circumstances", "Circumstances", circumstances(record)) + "</main>\n";
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n</head>\n"
-      "<body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{}<main>\n{}{}"
-      "<section><h2>Error over budget</h2>\n{}</section>\n"
-      "<section id=\"results\"><h2>Results by contract and stage</h2>\n{}</section>\n{}"
-      "<section><h2>Errors in ulp</h2>\n<p>Elements per class; the upper edge of a class is written below it, heights "
-      "grow with the "
-      "square root.</p>\n{}</section>\n"
-      "<section><h2>Nearest to the budget, or farthest beyond</h2>\n{}</section>\n"
-      "<section><h2>Cases</h2>\n<details><summary>All cases: {}</summary>\n{}</details></section>\n"
-      "<section><h2>Contracts, clause by clause</h2>\n{}</section>\n"
-      "<section><h2>Circumstances</h2>\n{}</section>\n</main>\n</body>\n</html>\n",
-      title, html_style, head(record), failure_list(record), diagnosis_section(record), ratio_chart(record),
-      stage_table(record), relation_html(record), ulp_histograms(record), worst_list(record), record.cases.size(),
-      case_table(record), contract_details(record), circumstances(record));
+      "<body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{}</body>\n</html>\n",
+      title, html_style, body);
 }
 
 }  // namespace qkcts

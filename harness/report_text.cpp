@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "harness/aggregate.hpp"
+#include "harness/relation_report.hpp"
+#include "harness/report_outcome.hpp"
 #include "harness/value_text.hpp"
 
 namespace qkcts {
 namespace {
+
+constexpr int failures_in_full = 10;
 
 std::string clipped(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 1) + "~";
@@ -50,6 +55,35 @@ std::string mixed_verdicts(const StageAggregate& line) {
   return text + row + "\n";
 }
 
+std::string count_text(int count) {
+  return count > 0 ? std::to_string(count) : "-";
+}
+
+// Contracts in which something violates before the others, the lines of each together.
+std::vector<StageAggregate> failures_first(std::vector<StageAggregate> lines) {
+  std::set<std::string> violated;
+  for (const StageAggregate& line : lines)
+    if (violates(line.verdict)) violated.insert(line.contract);
+  std::stable_partition(lines.begin(), lines.end(),
+                        [&](const StageAggregate& line) { return violated.contains(line.contract); });
+  return lines;
+}
+
+// Where calls of a case came out differently; whether that is a failure is said by the verdicts.
+std::string spread_line(const RunRecord& record) {
+  std::uint64_t stages = 0;
+  double most = 0;
+  for (const CaseResult& result : record.cases)
+    for (const StageResult& stage : result.stages) {
+      if (!stage.spread_ulp) continue;
+      ++stages;
+      most = std::max(most, *stage.spread_ulp);
+    }
+  if (stages == 0) return {};
+  return fmt::format("{} other bits in some calls, at most {} ulp apart.\n",
+                     counted(stages, "case stage had", "case stages had"), short_text(most));
+}
+
 // "62 relations: 60 pass, 2 skipped"
 std::string relations_line(const RunRecord& record, const RunSummary& summary) {
   std::string line = counted(record.relations.size(), "relation", "relations") + ":";
@@ -61,8 +95,72 @@ std::string relations_line(const RunRecord& record, const RunSummary& summary) {
 
 }  // namespace
 
+std::string stage_table(const RunRecord& record) {
+  const std::vector<StageAggregate> lines = aggregate_stages(record);
+  std::string text = fmt::format("{:<9}{:>6}{:>9}{:>10}{:>11}{:>12}  {}\n", "stage", "cases", "max ulp", "max err/D",
+                                 "plain ulp", "plain err/D", "verdict");
+  text += rule();
+  std::string warnings;
+  for (const StageAggregate& line : lines) {
+    const bool judged = line.cases > 0, plain = line.plain_cases > 0;
+    text += fmt::format("{:<9}{:>6}{:>9}{:>10}{:>11}{:>12}  {}\n", stage_name(line.stage), count_text(line.cases),
+                        judged ? short_text(line.max_ulp) : "-", judged ? short_text(line.max_ratio) : "-",
+                        plain ? short_text(line.plain_max_ulp) : "-", plain ? short_text(line.plain_max_ratio) : "-",
+                        verdict_name(line.verdict)) +
+            mixed_verdicts(line);
+    for (const auto& [warning, cases] : notable_warnings(line))
+      warnings +=
+          clipped(fmt::format("legal but unusual: {} in {}: {}", stage_name(line.stage),
+                              counted(static_cast<std::uint64_t>(cases), "case", "cases"), warning_meaning(warning)),
+                  80) +
+          "\n";
+  }
+  return text + rule() + warnings;
+}
+
+std::string family_table(const RunRecord& record) {
+  std::string text =
+      fmt::format("{:<21}{:>6}{:>9}{:>10}  {:<9}{}\n", "family", "cases", "max ulp", "max err/D", "in", "verdicts");
+  text += rule();
+  for (const FamilyAggregate& line : aggregate_families(record)) {
+    int cases = 0;
+    std::string counts;
+    for (auto entry = line.verdicts.rbegin(); entry != line.verdicts.rend(); ++entry) {
+      cases += entry->second;
+      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", entry->second, verdict_name(entry->first));
+    }
+    if (line.verdicts.size() == 1) counts = verdict_name(line.verdict);
+    text +=
+        fmt::format("{:<21}{:>6}{:>9}{:>10}  {:<9}{}\n", clipped(line.family, 20), cases,
+                    line.measured ? short_text(line.max_ulp) : "-", line.measured ? short_text(line.max_ratio) : "-",
+                    line.measured ? stage_name(line.worst_stage) : "-", clipped(counts, 23));
+  }
+  return text + rule();
+}
+
+std::string run_tables(const RunRecord& record) {
+  return stage_table(record) + "\n" + family_table(record) + "\n" + result_table(record);
+}
+
+std::string run_text(const RunRecord& record) {
+  std::string text =
+      fmt::format("{} {} ({}) on {}, suite {} {}\n\n", record.description.name, record.description.version,
+                  record.adapter.given, record.corpus_path, record.corpus_suite, record.corpus_digest.substr(0, 12));
+  int shown = 0;
+  for (const Outcome& outcome : outcomes(record)) {
+    if (outcome.kind != JunitElement::failure && outcome.kind != JunitElement::error) continue;
+    text += ++shown <= failures_in_full ? outcome.text + "\n"
+                                        : fmt::format("FAIL  {}  {}\n", outcome.name, verdict_name(outcome.verdict));
+  }
+  if (shown > 0) text += "\n";
+  if (!record.cases.empty() && record.judging == Judging::values_and_relations) text += run_tables(record) + "\n";
+  if (!record.relations.empty()) text += relation_table_text(record) + "\n";
+  if (record.diagnosis) text += diagnosis_text(*record.diagnosis);
+  return text + summary_text(record);
+}
+
 std::string result_table(const RunRecord& record) {
-  const std::vector<StageAggregate> lines = aggregate_briefly(record);
+  const std::vector<StageAggregate> lines = failures_first(aggregate_briefly(record));
   const bool limits = std::any_of(lines.begin(), lines.end(), [](const StageAggregate& l) { return l.limits > 0; });
   const std::size_t name_width = limits ? 24 : 31;
   std::string text = fmt::format("{:<{}} {:<7}{:>6}{:>9}{:>10}  {}{}\n", "contract", name_width, "stage", "cases",
@@ -84,7 +182,8 @@ std::string result_table(const RunRecord& record) {
   }
   return text + rule() +
          "err/D: |got - exact| / Delta, the proven budget of the profile; above 1 fails.\n"
-         "max ulp: |got - exact| / ulp(exact); large where the exact value is near 0.\n";
+         "max ulp: |got - exact| / ulp(exact); large where the exact value is near 0.\n" +
+         (record.plain ? "plain: an unfused evaluation that stores each stage in the format of the case.\n" : "");
 }
 
 std::string summary_text(const RunRecord& record) {
@@ -105,6 +204,8 @@ std::string summary_text(const RunRecord& record) {
     text += counted(static_cast<std::uint64_t>(summary.limit_violations), "case stage is", "case stages are") +
             " over your own limits.\n";
   }
+  text += spread_line(record);
+  for (const std::string& demand : unmet_demands(record)) text += "Not as asked: " + demand + ".\n";
   const int code = exit_code(record);
   const auto missing = summary.cases.find(Verdict::not_run);
   if (code == 1 && missing != summary.cases.end()) {
@@ -113,6 +214,8 @@ std::string summary_text(const RunRecord& record) {
   }
   switch (code) {
     case 0:
+      if (!summary.cases.contains(Verdict::pass) && !summary.relations.contains(Verdict::pass))
+        return text + "NOTHING WAS RUN, as --allow-not-run admits; nothing is known of this adapter.\n";
       return text + (record.judging == Judging::relations_alone
                          ? "CONFORMING to the relations; no value was compared with a golden one.\n"
                          : "CONFORMING: every judged element lies within its proven budget.\n");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include <sys/utsname.h>
 
@@ -24,15 +25,17 @@ int proven_code(const RunRecord& record, const RunSummary& summary) {
   if (record.interrupted_by != 0) return 128 + record.interrupted_by;
   bool conforms = false;
   bool something_ran = false;
-  const bool something_missing = summary.cases.count(Verdict::not_run) != 0;
+  const bool something_missing = summary.cases.contains(Verdict::not_run);
+  const bool may_be_missing = something_missing && record.demands.allow_not_run;
   for (const auto* verdicts : {&summary.cases, &summary.relations})
     for (const auto& [verdict, count] : *verdicts) {
       if (violates(verdict)) return 1;
       conforms = conforms || row(verdict).effect == Effect::conforms;
       something_ran = something_ran || row(verdict).effect == Effect::judged;
     }
-  if (conforms) return something_missing ? 1 : 0;
-  return something_ran ? 1 : 5;  // judged, and nothing of it a pass: not conforming
+  if (conforms) return something_missing && !may_be_missing ? 1 : 0;
+  if (something_ran) return 1;  // judged, and nothing of it a pass: not conforming
+  return may_be_missing ? 0 : 5;
 }
 
 }  // namespace
@@ -47,6 +50,21 @@ Machine this_machine() {
   machine.processor = processor_name();
   machine.logical_processors = static_cast<int>(std::thread::hardware_concurrency());
   return machine;
+}
+
+void keep_worst_heat(RunRecord& record, CaseResult& result) {
+  const auto order = [](qkcts_stage stage) { return std::find(all_stages.begin(), all_stages.end(), stage); };
+  for (StageResult& stage : result.stages) {
+    if (!stage.judgement) continue;
+    HeatMap map = std::exchange(stage.judgement->heat, HeatMap());
+    const double ratio = stage.judgement->max_ratio;
+    auto place = std::find_if(record.heat_maps.begin(), record.heat_maps.end(),
+                              [&](const StageHeat& heat) { return order(heat.stage) >= order(stage.stage); });
+    const bool known = place != record.heat_maps.end() && place->stage == stage.stage;
+    if (map.rows() == 0 || (known && ratio <= place->max_ratio)) continue;
+    if (!known) place = record.heat_maps.emplace(place);
+    *place = {stage.stage, result.slug, ratio, std::move(map)};
+  }
 }
 
 RunSummary summarise(const RunRecord& record) {
@@ -67,12 +85,13 @@ RunSummary summarise(const RunRecord& record) {
 int exit_code(const RunRecord& record) {
   const RunSummary summary = summarise(record);
   const int code = proven_code(record, summary);
-  return code == 0 && summary.limit_violations > 0 ? 1 : code;
+  const bool asked_for_more = summary.limit_violations > 0 || !unmet_demands(record).empty();
+  return code == 0 && asked_for_more ? 1 : code;
 }
 
 bool over_own_limits_alone(const RunRecord& record) {
   const RunSummary summary = summarise(record);
-  return summary.limit_violations > 0 && proven_code(record, summary) == 0;
+  return summary.limit_violations > 0 && unmet_demands(record).empty() && proven_code(record, summary) == 0;
 }
 
 }  // namespace qkcts

@@ -5,12 +5,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "conformance/json.hpp"
 #include "harness/adapter_description.hpp"
 #include "harness/case_run.hpp"
+#include "harness/demands.hpp"
 #include "harness/diagnosis.hpp"
+#include "harness/known_failures.hpp"
 #include "harness/relation_result.hpp"
 
 namespace qkcts {
@@ -20,6 +23,26 @@ struct Machine {
   int logical_processors = 0;
 };
 Machine this_machine();
+
+// Of the case in which a stage came nearest to its budget, or went farthest beyond it.
+struct StageHeat {
+  qkcts_stage stage = QKCTS_STAGE_OUTPUT;
+  std::string slug;
+  double max_ratio = 0;
+  HeatMap map;
+};
+
+// How the adapter was run, beside what is judged and by what.
+struct RunConditions {
+  std::string case_glob = "*";
+  std::string shard;  // "I/N", else empty
+  Variants variants = Variants::none;
+  bool in_process = false;
+  std::vector<std::string> gtest;                       // arguments behind --
+  std::uint64_t memory_mib = 0, address_space_mib = 0;  // 0: as WorkerLimits says
+  double processor_seconds = 0;
+  int respawns = 0;
+};
 
 struct RunRecord {
   std::string suite_version;
@@ -35,15 +58,23 @@ struct RunRecord {
   std::string profile_asked;  // --profile, else empty
   std::string stages_asked;   // --stages, comma-separated, else empty
   Judging judging = Judging::values_and_relations;
+  bool plain = false;       // StageResult::plain was asked for
   std::string limits_text;  // canonical JSON of --limits, else empty
+  Demands demands;
+  std::vector<KnownFailureUse> known_failures;  // of --known-failures
   int repeat = 1;
   double timeout_seconds = 0;
+  RunConditions conditions;
   int interrupted_by = 0;                        // signal
   std::map<std::string, std::string> contracts;  // name -> canonical JSON, of the contracts that occur
   std::vector<CaseResult> cases;
   std::vector<RelationResult> relations;
   std::optional<Diagnosis> diagnosis;  // if one was asked for
+  std::vector<StageHeat> heat_maps;    // at most one per stage, in order of evaluation
 };
+
+// Moves the heat maps of the case into the record where they are the worst of their stage, and drops the others.
+void keep_worst_heat(RunRecord& record, CaseResult& result);
 
 struct RunSummary {
   std::map<Verdict, int> cases;   // verdict -> number of cases
@@ -64,5 +95,10 @@ Json to_json(const RunRecord& record);
 
 // run.json as it is written.
 std::string run_json_text(const RunRecord& record);
+
+// The inverse. Throws InputError naming `origin` and the JSON pointer of the first fault; what the schema does not know
+// is one.
+RunRecord record_from_json(std::string_view text, std::string_view origin);
+RunRecord read_run_record(const std::string& path);
 
 }  // namespace qkcts

@@ -10,6 +10,10 @@ namespace qkcts {
 // repeatable, mistrusted, unsupported.
 RunRecord sample_record();
 
+// sample_record() with what a run may hold besides: relations, a diagnosis, a plain evaluation, known failures,
+// demands.
+RunRecord full_record();
+
 // Only the passing case.
 RunRecord passing_record();
 

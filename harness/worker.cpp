@@ -69,6 +69,7 @@ OpenAnswer AdapterSession::open(const OpenOrder& order) {
     if (order.prepare && result.probe == QKCTS_OK) library_->prepare(order.options);
   } catch (const AdapterError& error) {
     result.error = error.what();
+    result.verdict = error.verdict();
   }
   return result;
 }
@@ -77,9 +78,11 @@ RunAnswer AdapterSession::run(const RunOrder& order) const {
   if (command_) return command_->run(order);
   RunAnswer result;
   try {
-    for (const Placement placement : order.placements) {
-      Execution execution = execute(*library_, order.request, placement);
-      const bool same = !result.executions.empty() && execution.status == QKCTS_OK &&
+    for (const Call& call : order.calls) {
+      report_call(static_cast<std::uint32_t>(result.executions.size()));
+      const ExecutionRequest arranged = request_of_call(order.request, call);
+      Execution execution = execute(*library_, arranged, call.placement, layout_of(call.variant));
+      const bool same = call.entries.empty() && !result.executions.empty() && execution.status == QKCTS_OK &&
                         execution.outputs == result.executions.front().outputs;
       if (same) execution.outputs = {};
       result.executions.push_back(std::move(execution));

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <sstream>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +18,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,9 +42,15 @@ constexpr int patience_ms = 2000;
 }
 
 // In the child, between fork and exec: async-signal-safe calls only.
-[[noreturn]] void become_worker(int conversation, int output, int fault) {
+[[noreturn]] void become_worker(int conversation, int output, int fault, const WorkerLimits& limits) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core = {0, 0};  // crashes are expected here, and a core of each would fill the disk
+  setrlimit(RLIMIT_CORE, &no_core);
+  if (limits.address_space_bytes != 0) {
+    const rlimit space = {limits.address_space_bytes, limits.address_space_bytes};
+    setrlimit(RLIMIT_AS, &space);
+  }
   // Out of the way of the numbers that the worker expects.
   const int high_conversation = fcntl(conversation, F_DUPFD, 10);
   const int high_output = fcntl(output, F_DUPFD, 10);
@@ -55,6 +64,7 @@ constexpr int patience_ms = 2000;
   close_range(5, ~0u, 0);
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);
   char program[] = "/proc/self/exe";
   char name[] = "qkcts";
   std::array<char, 32> argument{};
@@ -111,7 +121,7 @@ WorkerProcess::WorkerProcess(const WorkerLimits& limits) : limits_(limits) {
   fault_ = static_cast<FaultRecord*>(memory);
   pid_ = fork();
   if (pid_ < 0) throw_errno("fork");
-  if (pid_ == 0) become_worker(conversation[1], output[1], fault);
+  if (pid_ == 0) become_worker(conversation[1], output[1], fault, limits_);
   setpgid(pid_, pid_);  // here as well as there: whoever comes first
   close(conversation[1]);
   close(output[1]);
@@ -153,6 +163,12 @@ std::variant<std::vector<std::byte>, WorkerDeath> WorkerProcess::exchange(std::s
       drain_output();
       return WorkerDeath{Verdict::error_timeout,
                          fmt::format("no answer within {} s; the process group was killed", seconds)};
+    case Readiness::processor_time:
+      end();
+      drain_output();
+      return WorkerDeath{Verdict::error_timeout,
+                         fmt::format("more than {} s of processor time; the process group was killed",
+                                     static_cast<double>(limits_.processor_time.count()) / 1000)};
     case Readiness::memory:
       end();
       drain_output();
@@ -166,7 +182,8 @@ std::variant<std::vector<std::byte>, WorkerDeath> WorkerProcess::exchange(std::s
       break;
   }
   end();
-  return WorkerDeath{Verdict::not_run, "interrupted"};
+  return WorkerDeath{Verdict::not_run,
+                     interruption() != 0 ? "interrupted" : "was running when the time that --max-time gives was over"};
 }
 
 void WorkerProcess::part(std::span<const std::byte> message) {
@@ -178,12 +195,15 @@ WorkerProcess::Readiness WorkerProcess::pump(std::span<const std::byte> message)
   const std::uint64_t length = message.size();
   std::span<const std::byte> header = std::as_bytes(std::span(&length, 1));
   const auto deadline = std::chrono::steady_clock::now() + limits_.timeout;
+  const bool timed = limits_.processor_time.count() > 0;
+  const std::chrono::milliseconds used_before = timed ? processor_time() : std::chrono::milliseconds{0};
+  fault_->call = 0;
   int hung_up_ms = 0;
   for (;;) {
     std::array<pollfd, 2> waits = {pollfd{conversation_, POLLIN, 0}, pollfd{output_, POLLIN, 0}};
     if (!header.empty() || !message.empty()) waits[0].events |= POLLOUT;
     poll(waits.data(), waits.size(), tick_ms);
-    if (interruption() != 0) return Readiness::interrupted;
+    if (interruption() != 0 || is_over(limits_.stop_at)) return Readiness::interrupted;
     drain_output();
     if (!header.empty()) send_some(header);
     if (header.empty() && !message.empty()) send_some(message);
@@ -193,6 +213,7 @@ WorkerProcess::Readiness WorkerProcess::pump(std::span<const std::byte> message)
     waitid(P_PID, static_cast<id_t>(pid_), &state, WEXITED | WNOHANG | WNOWAIT);
     if (state.si_pid == pid_) return Readiness::death;
     if (std::chrono::steady_clock::now() >= deadline) return Readiness::timeout;
+    if (timed && processor_time() - used_before > limits_.processor_time) return Readiness::processor_time;
     if (resident_bytes() > limits_.resident_bytes) return Readiness::memory;
     if (!open) {  // the socket is gone, the process not yet: it is dying, or something closed its descriptor 3
       if (++hung_up_ms > patience_ms) return Readiness::hang_up;
@@ -249,9 +270,29 @@ std::string WorkerProcess::take_output() {
   return std::exchange(output_tail_, {});
 }
 
+std::set<pid_t> WorkerProcess::counted_processes() const {
+  return limits_.memory_of == MemoryOf::worker ? std::set<pid_t>{pid_} : with_descendants(pid_);
+}
+
+std::chrono::milliseconds WorkerProcess::processor_time() const {
+  std::uint64_t ticks = 0;
+  for (const pid_t pid : counted_processes()) {
+    std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+    std::string text;
+    if (!std::getline(stat, text, '\0')) continue;
+    // The name, in parentheses, may hold anything; utime and stime are the 12th and 13th figure behind it.
+    std::istringstream figures(text.substr(text.rfind(')') + 1));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) figures >> skipped;
+    std::uint64_t user = 0, system = 0;
+    if (figures >> user >> system) ticks += user + system;
+  }
+  return std::chrono::milliseconds(ticks * 1000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK)));
+}
+
 std::size_t WorkerProcess::resident_bytes() const {
   std::size_t pages = 0;
-  for (const pid_t pid : limits_.memory_of == MemoryOf::worker ? std::set<pid_t>{pid_} : with_descendants(pid_)) {
+  for (const pid_t pid : counted_processes()) {
     std::ifstream statm(fmt::format("/proc/{}/statm", pid));
     std::size_t total = 0, resident = 0;
     if (statm >> total >> resident) pages += resident;

@@ -23,8 +23,16 @@ enum class MemoryOf : std::uint8_t { worker, worker_and_descendants };
 struct WorkerLimits {
   std::chrono::milliseconds timeout{60000};  // of one exchange
   std::size_t resident_bytes = 0;            // 0: four fifths of the machine's memory
-  MemoryOf memory_of = MemoryOf::worker;     // whose resident memory is added up
+  MemoryOf memory_of = MemoryOf::worker;     // whose resident memory and processor time are added up
+  std::optional<std::chrono::steady_clock::time_point> stop_at;  // of the whole run: what runs then is not_run
+  std::chrono::milliseconds processor_time{0};                   // of one exchange, all threads together; 0: no limit
+  std::size_t address_space_bytes = 0;  // 0: no limit. Devices and sanitizers reserve more than they use
+  int respawns = 1000;                  // workers after the first one; then nothing more is run
 };
+
+inline bool is_over(const std::optional<std::chrono::steady_clock::time_point>& end) {
+  return end && std::chrono::steady_clock::now() >= *end;
+}
 
 struct WorkerDeath {
   Verdict verdict = Verdict::error_crash;  // not_run if the run was interrupted
@@ -47,16 +55,20 @@ class WorkerProcess {
 
   // The last 16 KiB that the worker wrote to stdout and stderr since the last call.
   std::string take_output();
+  // Of the order that was sent last: which of its calls began last.
+  std::uint32_t call_under_way() const { return fault_->call; }
 
  private:
-  enum class Readiness { message, death, timeout, memory, hang_up, interrupted };
+  enum class Readiness { message, death, timeout, processor_time, memory, hang_up, interrupted };
   Readiness pump(std::span<const std::byte> message);
   void send_some(std::span<const std::byte>& rest);
   bool receive_some();
   void drain_output();
   bool answer_complete() const;
   WorkerDeath death_by_itself();
+  std::set<pid_t> counted_processes() const;
   std::size_t resident_bytes() const;
+  std::chrono::milliseconds processor_time() const;
   void end();
 
   WorkerLimits limits_;

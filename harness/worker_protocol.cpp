@@ -19,6 +19,12 @@ Tensor read_tensor(MessageReader& message) {
   return tensor;
 }
 
+Verdict read_verdict(MessageReader& message) {
+  const auto verdict = message.get<Verdict>();
+  if (verdict > Verdict::error_abi) throw MessageError("the worker reports an unknown verdict");
+  return verdict;
+}
+
 void write(MessageWriter& message, const Execution& execution) {
   message.put(execution.status);
   message.put_text(execution.message);
@@ -34,8 +40,7 @@ Execution read_execution(MessageReader& message) {
   execution.status = message.get<std::uint32_t>();
   execution.message = message.get_text();
   execution.implementation = message.get_text();
-  execution.violation = message.get<Verdict>();
-  if (execution.violation > Verdict::error_abi) throw MessageError("the worker reports an unknown verdict");
+  execution.violation = read_verdict(message);
   execution.violation_detail = message.get_text();
   execution.seconds = message.get<double>();
   for (auto& bytes : execution.outputs) bytes = message.get_bytes();
@@ -45,7 +50,7 @@ Execution read_execution(MessageReader& message) {
 }  // namespace
 
 bool fits(const RunAnswer& answer, const RunOrder& order) {
-  if (answer.executions.size() != order.placements.size()) return false;
+  if (answer.executions.size() != order.calls.size()) return false;
   const ExecutionRequest& request = order.request;
   for (std::size_t call = 0; call < answer.executions.size(); ++call) {
     const Execution& execution = answer.executions[call];
@@ -53,11 +58,14 @@ bool fits(const RunAnswer& answer, const RunOrder& order) {
     const bool ended_well = execution.status == QKCTS_OK && execution.violation == Verdict::pass;
     if (!ended_well || (same && call > 0)) continue;
     if (same) return false;
+    qkcts_shape shape = request.shape;
+    if (!order.calls[call].entries.empty()) shape.batch = static_cast<std::int64_t>(order.calls[call].entries.size());
+    const StageSet stages = stages_of_call(order.calls[call], request.stages);
     for (const qkcts_stage stage : all_stages) {
       const Format format = stage_format(stage, request.inputs.format);
-      const bool asked = (request.stages & bit(stage)) != 0;
+      const bool asked = (stages & bit(stage)) != 0;
       const std::size_t size =
-          extent_product(stage_shape(stage, request.shape)) * static_cast<std::size_t>(parameters(format).bits / 8);
+          extent_product(stage_shape(stage, shape)) * static_cast<std::size_t>(parameters(format).bits / 8);
       if (execution.outputs[stage].size() != (asked ? size : 0)) return false;
     }
   }
@@ -87,6 +95,7 @@ OpenOrder read_open_order(MessageReader& message) {
 
 void write(MessageWriter& message, const OpenAnswer& answer) {
   message.put_text(answer.error);
+  message.put(answer.verdict);
   message.put_text(answer.description);
   message.put(answer.probe);
   message.put_text(answer.probe_reason);
@@ -95,6 +104,7 @@ void write(MessageWriter& message, const OpenAnswer& answer) {
 OpenAnswer read_open_answer(MessageReader& message) {
   OpenAnswer answer;
   answer.error = message.get_text();
+  answer.verdict = read_verdict(message);
   answer.description = message.get_text();
   answer.probe = message.get<std::uint32_t>();
   answer.probe_reason = message.get_text();
@@ -114,8 +124,13 @@ void write(MessageWriter& message, const RunOrder& order) {
   }
   message.put(request.stages);
   message.put(request.alignment);
-  message.put(static_cast<std::uint64_t>(order.placements.size()));
-  for (const Placement placement : order.placements) message.put(placement);
+  message.put(static_cast<std::uint64_t>(order.calls.size()));
+  for (const Call& call : order.calls) {
+    message.put(call.variant);
+    message.put(call.placement);
+    message.put(static_cast<std::uint64_t>(call.entries.size()));
+    for (const std::uint32_t entry : call.entries) message.put(entry);
+  }
 }
 
 void write_close_order(MessageWriter& message) {
@@ -134,7 +149,12 @@ RunOrder read_run_order(MessageReader& message) {
   }
   request.stages = message.get<StageSet>();
   request.alignment = message.get<std::size_t>();
-  for (auto n = message.get<std::uint64_t>(); n > 0; --n) order.placements.push_back(message.get<Placement>());
+  for (auto n = message.get<std::uint64_t>(); n > 0; --n) {
+    Call& call = order.calls.emplace_back();
+    call.variant = message.get<Variant>();
+    call.placement = message.get<Placement>();
+    for (auto m = message.get<std::uint64_t>(); m > 0; --m) call.entries.push_back(message.get<std::uint32_t>());
+  }
   return order;
 }
 
@@ -153,8 +173,7 @@ void write(MessageWriter& message, const RunAnswer& answer) {
 RunAnswer read_run_answer(MessageReader& message) {
   RunAnswer answer;
   answer.out_of_memory = message.get_flag();
-  answer.death = message.get<Verdict>();
-  if (answer.death > Verdict::error_abi) throw MessageError("the worker reports an unknown verdict");
+  answer.death = read_verdict(message);
   answer.death_detail = message.get_text();
   for (auto n = message.get<std::uint64_t>(); n > 0; --n) {
     answer.same_as_first.push_back(message.get_flag());

@@ -2,9 +2,12 @@
 // What host and worker say to each other. Every message travels as its length (8 bytes) and its bytes.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "harness/batch_arrangement.hpp"
 #include "harness/exchange_results.hpp"
 #include "harness/execution.hpp"
 #include "harness/message.hpp"
@@ -25,6 +28,8 @@ enum class AdapterKind : std::uint8_t {
   command,  // docs/adapter_abi.md, "Command adapters"
   results,  // a file of results, in place of what computed them
 };
+std::string_view adapter_kind_name(AdapterKind kind);
+std::optional<AdapterKind> adapter_kind_named(std::string_view name);
 
 struct OpenOrder {
   std::string path;     // of the library, or of the command's program
@@ -36,7 +41,8 @@ struct OpenOrder {
 };
 
 struct OpenAnswer {
-  std::string error;  // not empty: the adapter cannot be run, and why
+  std::string error;                // not empty: the adapter cannot be run, and why
+  Verdict verdict = Verdict::pass;  // then that of a case which needs it
   std::string description;
   std::uint32_t probe = QKCTS_OK;  // qkcts_status
   std::string probe_reason;
@@ -44,8 +50,8 @@ struct OpenAnswer {
 
 struct RunOrder {
   ExecutionRequest request;
-  std::vector<Placement> placements;  // one call each, in this order
-  std::string slug = {};              // stays with the host: an adapter is not told which case it computes
+  std::vector<Call> calls;  // in this order
+  std::string slug = {};    // stays with the host: an adapter is not told which case it computes
 };
 
 // Outputs of a later execution are left empty where they are those of the first, bit for bit.
@@ -57,7 +63,7 @@ struct RunAnswer {
   std::string death_detail = {};
 };
 
-// Does the answer hold what was ordered: one execution per placement, and outputs of the right size where it ended
+// Does the answer hold what was ordered: one execution per call, and outputs of the right size where it ended
 // well? A worker whose memory was overwritten may answer anything.
 bool fits(const RunAnswer& answer, const RunOrder& order);
 

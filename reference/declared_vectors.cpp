@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/declared_vectors.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -21,9 +22,12 @@ constexpr qkcts_stage no_stage = QKCTS_STAGE_COUNT;
 
 }  // namespace
 
-void DeclaredVectors::decide() {
-  for (const Side which : all_sides) decide_side(which);
-  if (const std::optional<DeclaredPoint> point = row_points(values_).scaled_q) decide_scaled_q(*point);
+void DeclaredVectors::decide(std::span<const Side> known) {
+  const auto is_known = [&](Side which) { return std::find(known.begin(), known.end(), which) != known.end(); };
+  for (const Side which : all_sides)
+    if (!is_known(which)) decide_side(which);
+  const std::optional<DeclaredPoint> point = row_points(values_).scaled_q;
+  if (point && !is_known(Side::query)) decide_scaled_q(*point);
 }
 
 void DeclaredVectors::decide_side(Side which) {

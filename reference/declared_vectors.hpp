@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "reference/attention.hpp"
@@ -19,8 +20,9 @@ class DeclaredVectors {
   DeclaredVectors(CaseValues& values, const RowPlaces& rows, Levels& levels, ExactStages& exact)
       : values_(values), rows_(rows), levels_(levels), exact_(exact) {}
 
-  // Throws InputError where a value overflows, UndecidedError where one is not decided.
-  void decide();
+  // But for the points of `known` sides, of q with that of q times the scale. Throws InputError where a value
+  // overflows, UndecidedError where one is not decided.
+  void decide(std::span<const Side> known);
 
  private:
   void decide_side(Side which);

@@ -34,6 +34,12 @@ class Evaluation::State {
         vectors(std::make_shared<VectorRefinement>(numbers_of(c), stored, limits)),
         rows(numbers_of(c), stored, limits, *vectors),
         owns_vectors(true) {}
+  State(const Case& c, const StageRows& stored, const RefinementLimits& limits, const VectorRefinement& beside)
+      : limits_(limits),
+        special_(special_values_of(checked(c))),
+        vectors(std::make_shared<VectorRefinement>(numbers_of(c), stored, limits, &beside)),
+        rows(numbers_of(c), stored, limits, *vectors),
+        owns_vectors(true) {}
   State(const Case& c, const StageRows& stored, const State& other)
       : limits_(other.limits_),
         special_(special_values_of(checked(c))),
@@ -104,6 +110,13 @@ Evaluation::Evaluation(const Case& c, const StageRows& stored, const RefinementL
 Evaluation::Evaluation(const Case& c, const StageRows& stored, const Evaluation& other)
     : state_(std::make_unique<State>(c, stored, *other.state_)) {}
 
+Evaluation Evaluation::beside(const Case& c, const StageRows& stored, const Evaluation& other) {
+  Evaluation evaluation;
+  evaluation.state_ = std::make_unique<State>(c, stored, RefinementLimits{}, *other.state_->vectors);
+  return evaluation;
+}
+
+Evaluation::Evaluation() = default;
 Evaluation::Evaluation(Evaluation&&) noexcept = default;
 Evaluation& Evaluation::operator=(Evaluation&&) noexcept = default;
 Evaluation::~Evaluation() = default;
@@ -114,6 +127,10 @@ void Evaluation::evaluate_vectors() {
 
 void Evaluation::evaluate_stored_vectors() {
   state_->vectors->settle_stored();
+}
+
+void Evaluation::evaluate_vectors_of(const StageRows& rows) {
+  state_->vectors->settle_rows(rows);
 }
 
 void Evaluation::evaluate_rows(std::span<const std::uint32_t> rows) {
@@ -128,57 +145,32 @@ const ExactStages& Evaluation::rows() const {
   return state_->rows.result().exact;
 }
 
+ProvenStage Evaluation::proven(qkcts_stage stage, std::span<const std::uint32_t> rows) const {
+  const ProvenStage& all = state_->vectors->result().stages[stage];
+  const std::size_t length = all.rows.empty() ? 0 : all.hi.size() / all.rows.size();
+  ProvenStage some;
+  for (const std::uint32_t row : rows) {
+    const auto found = std::lower_bound(all.rows.begin(), all.rows.end(), row);
+    const std::size_t from = static_cast<std::size_t>(found - all.rows.begin()) * length;
+    const auto take = [&](const auto& values, auto& to) {
+      to.insert(to.end(), values.begin() + static_cast<std::ptrdiff_t>(from),
+                values.begin() + static_cast<std::ptrdiff_t>(from + length));
+    };
+    some.rows.push_back(row);
+    take(all.expected, some.expected);
+    take(all.hi, some.hi);
+    take(all.lo, some.lo);
+    take(all.rule, some.rule);
+  }
+  return some;
+}
+
 ReferenceResult Evaluation::result() const {
   return state_->result();
 }
 
 ReferenceResult Evaluation::take() && {
   return state_->take();
-}
-
-namespace {
-
-// Clauses that act on rows of attention only.
-bool is_of_rows(const std::string& field) {
-  constexpr std::array sections = {"score.", "mask.", "softmax.", "heads."};
-  return std::any_of(sections.begin(), sections.end(), [&](const char* section) { return field.starts_with(section); });
-}
-
-constexpr std::array inputs_of_rows = {Input::scale,          Input::mask,           Input::bias,
-                                       Input::kv_len,         Input::alibi_slopes,   Input::sink,
-                                       Input::q_document_ids, Input::k_document_ids, Input::prefix_len};
-
-bool is_of_rows(Input input) {
-  return std::find(inputs_of_rows.begin(), inputs_of_rows.end(), input) != inputs_of_rows.end();
-}
-
-bool have_same_input(const Case& a, const Case& b, Input input) {
-  if (a.inputs.has(input) != b.inputs.has(input)) return false;
-  if (!a.inputs.has(input)) return true;
-  const Tensor &left = a.inputs.at(input), &right = b.inputs.at(input);
-  return left.type == right.type && left.shape == right.shape && left.bytes == right.bytes;
-}
-
-}  // namespace
-
-// Under hidden_values other than `finite` the masks say which keys take part; the point of q times the scale reads the
-// scale. Both then count like clauses of vectors.
-bool have_same_vectors(const Case& a, const Case& b) {
-  const qkcts_contract &left = a.contract.terms, &right = b.contract.terms;
-  const bool rows_matter = left.softmax.hidden_values != QKCTS_HIDDEN_FINITE ||
-                           right.softmax.hidden_values != QKCTS_HIDDEN_FINITE || left.rounding.scaled_q != 0 ||
-                           right.rounding.scaled_q != 0;
-  if (has_special_values(a) || has_special_values(b)) return false;
-  if (a.inputs.format != b.inputs.format) return false;
-  for (const qkcts_stage stage : {QKCTS_STAGE_Q_NORM, QKCTS_STAGE_K_NORM, QKCTS_STAGE_V_NORM})
-    if (stage_shape(stage, a.shape) != stage_shape(stage, b.shape)) return false;
-  for (const ClauseDifference& difference : contract_differences(a.contract, b.contract))
-    if (rows_matter || !is_of_rows(difference.field)) return false;
-  for (std::size_t i = 0; i < input_count; ++i) {
-    const auto input = static_cast<Input>(i);
-    if ((rows_matter || !is_of_rows(input)) && !have_same_input(a, b, input)) return false;
-  }
-  return true;
 }
 
 std::vector<std::uint32_t> attention_rows_of(const Case& c, const StageRows& rows) {

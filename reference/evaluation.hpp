@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reference/attention.hpp"
+#include "reference/same_vectors.hpp"
 
 namespace qkcts {
 
@@ -23,14 +24,18 @@ class Evaluation {
   // The same inputs under another contract, where have_same_vectors(): shares q, k and v with `other`, in one thread.
   // Their stages are evaluated and stored with the one that was first, not in this result.
   Evaluation(const Case& c, const StageRows& stored, const Evaluation& other);
+  // The same inputs under another contract: vectors of its own, for which the rounding points of a side that means the
+  // same under both (have_same_side) are those of `other`.
+  static Evaluation beside(const Case& c, const StageRows& stored, const Evaluation& other);
   Evaluation(Evaluation&&) noexcept;
   Evaluation& operator=(Evaluation&&) noexcept;
   ~Evaluation();
 
   // All stages of q, k and v.
   void evaluate_vectors();
-  // The stored rows of the stages of q, k and v, and no others.
+  // The stored rows of the stages of q, k and v, and no others; some of them.
   void evaluate_stored_vectors();
+  void evaluate_vectors_of(const StageRows& rows);
   // Rows of [B,Hq,Lq], ascending: all their stages, after the q, k and v that they use. rows() holds these and no
   // others then; what is stored of them adds to the result.
   void evaluate_rows(std::span<const std::uint32_t> rows);
@@ -40,6 +45,9 @@ class Evaluation {
   const ExactStages& vectors() const;
   const ExactStages& rows() const;
 
+  // Some of the stored rows of a stage of q, k or v, which have been evaluated. Not of inputs with NaN and infinities.
+  ProvenStage proven(qkcts_stage stage, std::span<const std::uint32_t> rows) const;
+
   // What has been proven so far, and of how many elements how. `exact` is empty.
   ReferenceResult result() const;
   // The same with `exact`: vectors, and the rows evaluated last. Not while vectors are shared. Nothing may be asked of
@@ -47,13 +55,10 @@ class Evaluation {
   ReferenceResult take() &&;
 
  private:
+  Evaluation();
   class State;
   std::unique_ptr<State> state_;
 };
-
-// Do q, k and v mean the same under both, up to what the scores are made of? Clauses of projection, norm, rotation and
-// their rounding points, and all inputs that these read, are equal.
-bool have_same_vectors(const Case& a, const Case& b);
 
 // Rows of [B,Hq,Lq] that some stage of them is asked for, ascending.
 std::vector<std::uint32_t> attention_rows_of(const Case& c, const StageRows& rows);

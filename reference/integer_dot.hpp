@@ -37,13 +37,13 @@ class ScaledVector {
   // Enclosure of sum over i of x[i] * y[i].
   template <unsigned Digits>
   friend void set_dot(Enclosure<Digits>& result, const ScaledVector& x, const ScaledVector& y) {
-    set_dot_ends(&raw(result)->left, &raw(result)->right, x, y, {});
+    set_dot_ends(result.left(), result.right(), x, y, {});
   }
   // Enclosure of sum over i of x[i] * y[picks[i]].
   template <unsigned Digits>
   friend void set_dot(Enclosure<Digits>& result, const ScaledVector& x, const ScaledVector& y,
                       std::span<const std::uint32_t> picks) {
-    set_dot_ends(&raw(result)->left, &raw(result)->right, x, y, picks);
+    set_dot_ends(result.left(), result.right(), x, y, picks);
   }
 
  private:

@@ -216,8 +216,7 @@ bool Level<Digits>::set_output(const RowPlace& place, RowEnclosures<Digits>& res
   }
   const SoftmaxRow<Digits>& softmax = result.softmax;
   const Number inverse = Number(1) / softmax.sum;
-  for (std::size_t j = 0; j < place.visible.size(); ++j)
-    mpfi_mul(raw(result.probs[j]), raw(softmax.exponentials[j]), raw(inverse));
+  for (std::size_t j = 0; j < place.visible.size(); ++j) result.probs[j] = softmax.exponentials[j] * inverse;
   set_ends(ends_, std::span(softmax.exponentials).first(place.visible.size()));
   weights_.assign(ends_, limbs_);
   for (std::size_t d = 0; d < result.output.size(); ++d) {

@@ -3,6 +3,8 @@
 // writes first. With MPFR nothing is proven; with MPFI every number is enclosed. For the benchmark only.
 #pragma once
 
+#include <boost/multiprecision/mpfi.hpp>
+
 #include <cstddef>
 #include <vector>
 
@@ -31,7 +33,10 @@ struct PlainMpfr {
 
 // An enclosure per number, rounded outward.
 struct PlainMpfi {
-  using Number = Enclosure<level_digits[0]>;
+  using Number = boost::multiprecision::number<boost::multiprecision::mpfi_float_backend<level_digits[0]>,
+                                               boost::multiprecision::et_off>;
+  static mpfi_ptr raw(Number& x) { return x.backend().data(); }
+  static mpfi_srcptr raw(const Number& x) { return x.backend().data(); }
   static void set(Number& r, double x) { mpfi_set_d(raw(r), x); }
   static void add(Number& r, const Number& x) { mpfi_add(raw(r), raw(r), raw(x)); }
   static void add(Number& r, double x) { mpfi_add_d(raw(r), raw(r), x); }
@@ -42,7 +47,7 @@ struct PlainMpfi {
   static void root(Number& r) { mpfi_sqrt(raw(r), raw(r)); }
   static void exp(Number& r) { mpfi_exp(raw(r), raw(r)); }
   static void tanh(Number& r) { mpfi_tanh(raw(r), raw(r)); }
-  static double low(const Number& r) { return mpfr_get_d(lower(r), MPFR_RNDN); }
+  static double low(const Number& r) { return mpfr_get_d(&raw(r)->left, MPFR_RNDN); }
 };
 
 template <class Plain>

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one door to GMP, MPFR, MPFI and Boost.Multiprecision: enclosures of fixed precision and exact rationals.
+// The one door to GMP, MPFR and Boost.Multiprecision: enclosures of fixed precision and exact rationals.
 //
-// An Enclosure holds two MPFR numbers lower <= upper with lower <= z <= upper for the real number z that it stands for;
-// every operation rounds outward. Precision belongs to the type, never to a process-wide or thread-wide setting, and
-// MPFR's exponent range is never changed.
+// Precision belongs to the type, never to a process-wide or thread-wide setting, and MPFR's exponent range is never
+// changed.
 #pragma once
 
 #include <gmp.h>
-#include <mpfi.h>
 #include <mpfr.h>
 
 #include <boost/multiprecision/gmp.hpp>
-#include <boost/multiprecision/mpfi.hpp>
 
 #include <array>
 #include <cstddef>
@@ -20,11 +17,10 @@
 #include <string>
 #include <utility>
 
+#include "reference/enclosure.hpp"
+
 namespace qkcts {
 
-template <unsigned Digits>
-using Enclosure =
-    boost::multiprecision::number<boost::multiprecision::mpfi_float_backend<Digits>, boost::multiprecision::et_off>;
 using Rational = boost::multiprecision::number<boost::multiprecision::gmp_rational, boost::multiprecision::et_off>;
 
 // The precisions of the refinement loop, in Boost's decimal digits: 128, 257, 513, 1025 and 4098 bits.
@@ -62,26 +58,17 @@ class Real {
 };
 
 template <unsigned Digits>
-mpfi_ptr raw(Enclosure<Digits>& x) {
-  return x.backend().data();
-}
-template <unsigned Digits>
-mpfi_srcptr raw(const Enclosure<Digits>& x) {
-  return x.backend().data();
-}
-template <unsigned Digits>
 RealView lower(const Enclosure<Digits>& x) {
-  return x.backend().left_data();
+  return x.left();
 }
 template <unsigned Digits>
 RealView upper(const Enclosure<Digits>& x) {
-  return x.backend().right_data();
+  return x.right();
 }
 
 template <unsigned Digits>
-long precision_bits() {
-  static const long bits = mpfr_get_prec(lower(Enclosure<Digits>()));
-  return bits;
+constexpr long precision_bits() {
+  return Enclosure<Digits>::bits;
 }
 
 template <unsigned Digits>
@@ -104,8 +91,8 @@ bool overlap(const Enclosure<Digits>& x, const Enclosure<Digits>& y) {
 // sqrt of a quantity that is known to be >= 0 although its enclosure may reach below 0.
 template <unsigned Digits>
 Enclosure<Digits> sqrt_of_nonnegative(Enclosure<Digits> x) {
-  if (mpfr_sgn(lower(x)) < 0) mpfr_set_zero(&raw(x)->left, 1);
-  mpfi_sqrt(raw(x), raw(x));
+  if (mpfr_sgn(lower(x)) < 0) mpfr_set_zero(x.left(), 1);
+  x.set_rising(x, mpfr_sqrt);
   return x;
 }
 
@@ -115,31 +102,31 @@ void raise_to_magnitude(Enclosure<Digits>& x, const Enclosure<Digits>& y) {
   const bool negative = mpfr_sgn(upper(y)) < 0;
   const bool straddles = mpfr_sgn(lower(y)) < 0 && !negative;
   const RealView least = negative ? upper(y) : lower(y);
-  if (!straddles && mpfr_cmpabs(least, lower(x)) > 0) mpfr_abs(&raw(x)->left, least, MPFR_RNDD);
+  if (!straddles && mpfr_cmpabs(least, lower(x)) > 0) mpfr_abs(x.left(), least, MPFR_RNDD);
   for (const RealView end : {lower(y), upper(y)})
-    if (mpfr_cmpabs(end, upper(x)) > 0) mpfr_abs(&raw(x)->right, end, MPFR_RNDU);
+    if (mpfr_cmpabs(end, upper(x)) > 0) mpfr_abs(x.right(), end, MPFR_RNDU);
 }
 
 template <unsigned Digits>
 Enclosure<Digits> maximum(const Enclosure<Digits>& x, const Enclosure<Digits>& y) {
   Enclosure<Digits> result;
-  mpfr_max(&raw(result)->left, lower(x), lower(y), MPFR_RNDD);
-  mpfr_max(&raw(result)->right, upper(x), upper(y), MPFR_RNDU);
+  mpfr_max(result.left(), lower(x), lower(y), MPFR_RNDD);
+  mpfr_max(result.right(), upper(x), upper(y), MPFR_RNDU);
   return result;
 }
 
 template <unsigned Digits>
 Enclosure<Digits> minimum(const Enclosure<Digits>& x, const Enclosure<Digits>& y) {
   Enclosure<Digits> result;
-  mpfr_min(&raw(result)->left, lower(x), lower(y), MPFR_RNDD);
-  mpfr_min(&raw(result)->right, upper(x), upper(y), MPFR_RNDU);
+  mpfr_min(result.left(), lower(x), lower(y), MPFR_RNDD);
+  mpfr_min(result.right(), upper(x), upper(y), MPFR_RNDU);
   return result;
 }
 
 // x = min(max(x, -c), c), exactly: c > 0 is representable in every precision here.
 template <unsigned Digits>
 void clamp(Enclosure<Digits>& x, double c) {
-  for (mpfr_ptr end : {&raw(x)->left, &raw(x)->right}) {
+  for (mpfr_ptr end : {x.left(), x.right()}) {
     if (mpfr_cmp_d(end, c) > 0) mpfr_set_d(end, c, MPFR_RNDN);
     if (mpfr_cmp_d(end, -c) < 0) mpfr_set_d(end, -c, MPFR_RNDN);
   }
@@ -149,14 +136,18 @@ void clamp(Enclosure<Digits>& x, double c) {
 template <unsigned Digits>
 Enclosure<Digits> enclosure_of(const Rational& q) {
   Enclosure<Digits> result;
-  mpfi_set_q(raw(result), q.backend().data());
+  mpfr_set_q(result.left(), q.backend().data(), MPFR_RNDD);
+  mpfr_set_q(result.right(), q.backend().data(), MPFR_RNDU);
+  result.sign_zeros();
   return result;
 }
 
 template <unsigned Digits>
 Enclosure<Digits> point(RealView x) {
   Enclosure<Digits> result;
-  mpfi_set_fr(raw(result), x);
+  mpfr_set(result.left(), x, MPFR_RNDD);
+  mpfr_set(result.right(), x, MPFR_RNDU);
+  result.sign_zeros();
   return result;
 }
 
@@ -165,13 +156,13 @@ enum class Base { e, two };
 // result = base^x, with one power instead of two: b^upper = b^lower b^w <= b^lower (1 + 2w) for 0 <= w <= 1, b <= e.
 template <unsigned Digits>
 void set_power(Base base, Enclosure<Digits>& result, const Enclosure<Digits>& x) {
-  mpfr_ptr left = &raw(result)->left;
-  mpfr_ptr right = &raw(result)->right;
+  mpfr_ptr left = result.left();
+  mpfr_ptr right = result.right();
   Real width(64);
   mpfr_ptr w = width.get();
   mpfr_sub(w, upper(x), lower(x), MPFR_RNDU);
   if (!(mpfr_cmp_ui(w, 1) <= 0)) {
-    (base == Base::e ? mpfi_exp : mpfi_exp2)(raw(result), raw(x));
+    result.set_rising(x, base == Base::e ? mpfr_exp : mpfr_exp2);
     return;
   }
   const bool inexact = (base == Base::e ? mpfr_exp : mpfr_exp2)(left, lower(x), MPFR_RNDD) != 0;
@@ -191,15 +182,32 @@ void set_exp(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
 template <unsigned Digits>
 Enclosure<Digits> log_of_two() {
   Enclosure<Digits> result;
-  mpfi_const_log2(raw(result));
+  mpfr_const_log2(result.left(), MPFR_RNDD);
+  mpfr_const_log2(result.right(), MPFR_RNDU);
+  return result;
+}
+
+template <unsigned Digits>
+Enclosure<Digits> two_pi() {
+  Enclosure<Digits> result;
+  mpfr_const_pi(result.left(), MPFR_RNDD);
+  mpfr_const_pi(result.right(), MPFR_RNDU);
+  return result * 2ul;
+}
+
+// x > 0.
+template <unsigned Digits>
+Enclosure<Digits> log_of(const Enclosure<Digits>& x) {
+  Enclosure<Digits> result;
+  result.set_rising(x, mpfr_log);
   return result;
 }
 
 // result = tanh(x), with one tanh instead of two: the slope of tanh lies in (0, 1], and tanh < 1.
 template <unsigned Digits>
 void set_tanh(Enclosure<Digits>& result, const Enclosure<Digits>& x) {
-  mpfr_ptr left = &raw(result)->left;
-  mpfr_ptr right = &raw(result)->right;
+  mpfr_ptr left = result.left();
+  mpfr_ptr right = result.right();
   Real width(64);
   mpfr_ptr w = width.get();
   mpfr_sub(w, upper(x), lower(x), MPFR_RNDU);
@@ -216,8 +224,8 @@ enum class Wave { cosine, sine };
 template <unsigned Digits>
 Enclosure<Digits> wave_of(const Enclosure<Digits>& angle, Wave wave) {
   Enclosure<Digits> result;
-  mpfr_ptr left = &raw(result)->left;
-  mpfr_ptr right = &raw(result)->right;
+  mpfr_ptr left = result.left();
+  mpfr_ptr right = result.right();
   const auto function = wave == Wave::cosine ? mpfr_cos : mpfr_sin;
   const bool inexact = function(left, lower(angle), MPFR_RNDD) != 0;
   mpfr_set(right, left, MPFR_RNDU);

@@ -60,14 +60,8 @@ class RopeFrequencies {
 template <unsigned Digits>
 Enclosure<Digits> RopeFrequencies::index_of_turns(double turns) const {
   using Number = Enclosure<Digits>;
-  Number two_pi;
-  mpfi_const_pi(raw(two_pi));
-  two_pi *= 2ul;
-  Number quotient = Number(rotation_.original_length) / (two_pi * Number(turns));
-  mpfi_log(raw(quotient), raw(quotient));
-  Number log_theta(rope_.theta);
-  mpfi_log(raw(log_theta), raw(log_theta));
-  return quotient * Number(static_cast<double>(rotated_)) / (log_theta * 2ul);
+  const Number quotient = Number(rotation_.original_length) / (two_pi<Digits>() * Number(turns));
+  return log_of(quotient) * Number(static_cast<double>(rotated_)) / (log_of(Number(rope_.theta)) * 2ul);
 }
 
 template <unsigned Digits>
@@ -75,11 +69,8 @@ Enclosure<Digits> RopeFrequencies::share(std::int64_t i, const Enclosure<Digits>
   using Number = Enclosure<Digits>;
   Number e;
   if (rotation_.scaling == QKCTS_SCALING_LLAMA3) {  // m = (L0 / lambda - low) / (high - low), lambda = 2 pi / f
-    Number two_pi;
-    mpfi_const_pi(raw(two_pi));
-    two_pi *= 2ul;
     const Number low(rotation_.low);
-    e = (Number(rotation_.original_length) * unscaled / two_pi - low) / (Number(rotation_.high) - low);
+    e = (Number(rotation_.original_length) * unscaled / two_pi<Digits>() - low) / (Number(rotation_.high) - low);
   } else {  // yarn: 1 - (i - a) / (b - a)
     Number a, b;
     if (ends_) {
@@ -101,12 +92,9 @@ Enclosure<Digits> RopeFrequencies::frequency(std::int64_t i) const {
   using Number = Enclosure<Digits>;
   if (is_zero(i)) return Number(0);
   // theta^(-2i/R) = exp(-(2i/R) log theta); exactly 1 for i = 0.
-  Number log_theta(rope_.theta);
-  mpfi_log(raw(log_theta), raw(log_theta));
+  Number log_theta = log_of(Number(rope_.theta));
   if (rotation_.scaling == QKCTS_SCALING_NTK) {  // theta s^(R/(R-2))
-    Number log_factor(rotation_.factor);
-    mpfi_log(raw(log_factor), raw(log_factor));
-    log_factor *= Number(static_cast<double>(rotated_));
+    const Number log_factor = log_of(Number(rotation_.factor)) * Number(static_cast<double>(rotated_));
     log_theta += log_factor / Number(static_cast<double>(rotated_ - 2));
   }
   log_theta *= Number(static_cast<double>(-2 * i));

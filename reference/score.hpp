@@ -40,7 +40,7 @@ template <unsigned Digits>
 Enclosure<Digits> position_factor(const CaseValues& values, const QueryRatio& ratio) {
   Enclosure<Digits> factor(static_cast<unsigned long>(ratio.over));
   factor /= static_cast<unsigned long>(ratio.under);
-  mpfi_log(raw(factor), raw(factor));
+  factor = log_of(factor);
   factor *= Enclosure<Digits>(values.terms.logits.query_alpha);
   return factor + 1ul;
 }

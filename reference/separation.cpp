@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <limits>
+#include <optional>
+#include <set>
 
 #include "conformance/format.hpp"
+#include "conformance/special_values.hpp"
 
 namespace qkcts {
 namespace {
@@ -110,24 +114,125 @@ Separator::Evaluated Separator::evaluated(const Case& c, const StageRows& rows) 
   return evaluated;
 }
 
-// Where q, k and v mean the same under both, their stages are equal, and nothing is to be found there.
-Separator::Evaluated Separator::some_evaluated(const Case& neighbour, StageRows rows, bool shares) const {
-  if (shares)
-    for (const qkcts_stage stage : all_stages)
-      if ((attention_stages & bit(stage)) == 0) rows[stage].clear();
-  Evaluation evaluation = shares ? Evaluation(neighbour, rows, *vectors_) : Evaluation(neighbour, rows);
-  if (!shares) evaluation.evaluate_stored_vectors();
-  evaluation.evaluate_rows(attention_rows_of(neighbour, rows));
-  Evaluated evaluated;
-  evaluated.values = evaluation.result().stages;
-  for (std::size_t i = 0; i < profiles_.size(); ++i) {
-    CaseBudgets of_profile = shares ? CaseBudgets(neighbour, vector_budgets_[i])
-                                    : CaseBudgets(neighbour, evaluation.vectors(), profiles_[i]);
-    std::array<StageBudget, QKCTS_STAGE_COUNT> budgets = of_profile.of(evaluation.rows(), rows);
-    for (const qkcts_stage stage : all_stages) evaluated.budgets[stage].push_back(std::move(budgets[stage]));
+// A neighbour of which more and more rows are looked at: its q, k and v and their errors are kept, and no row is given
+// twice. Where q, k and v mean the same as in the case itself, its own serve, their stages are equal, and nothing
+// is to be found there.
+class Separator::Other {
+ public:
+  Other(const Separator& own, const Case& neighbour)
+      : own_(own),
+        neighbour_(neighbour),
+        shares_(have_same_vectors(own.case_, neighbour)),
+        looks_first_(!shares_ && !has_rounding_points(neighbour.contract.terms.rounding)),
+        stored_(own.stored_rows(neighbour)) {
+    if (!shares_ && !looks_first_ && !is_special()) hold_vectors();
   }
-  return evaluated;
-}
+
+  // Of the rows that have not been given yet. Throws what evaluate() throws; the object is of no use then.
+  Evaluated further(StageRows rows) {
+    if (shares_) rows = part_of(rows, attention_stages);
+    for (const qkcts_stage stage : all_stages) rows[stage] = without(rows[stage], given_[stage]);
+    Evaluated result = !shares_ && (looks_first_ || is_special()) ? fresh(rows) : continued(rows);
+    looks_first_ = false;
+    for (const qkcts_stage stage : all_stages) given_[stage].insert(rows[stage].begin(), rows[stage].end());
+    return result;
+  }
+
+  // All that is stored and has not been given yet, in blocks; one where all are evaluated apart.
+  std::vector<StageRows> blocks_left() {
+    StageRows left;
+    for (const qkcts_stage stage : all_stages) left[stage] = without(stored_[stage], given_[stage]);
+    if (!shares_ && is_special()) return {left};
+    std::vector<StageRows> blocks;
+    if (!shares_) blocks.push_back(part_of(left, ~attention_stages));
+    const std::vector<std::uint32_t> all = attention_rows_of(neighbour_, left);
+    for (std::size_t begin = 0; begin < all.size(); begin += rows_of_a_block) {
+      const std::uint32_t first = all[begin], last = all[std::min(begin + rows_of_a_block, all.size()) - 1];
+      blocks.push_back(within(part_of(left, attention_stages), first, last));
+    }
+    return blocks;
+  }
+
+ private:
+  static constexpr std::size_t rows_of_a_block = 32;
+
+  static StageRows part_of(const StageRows& rows, StageSet stages) {
+    StageRows part;
+    for (const qkcts_stage stage : all_stages)
+      if ((stages & bit(stage)) != 0) part[stage] = rows[stage];
+    return part;
+  }
+  static StageRows within(StageRows rows, std::uint32_t first, std::uint32_t last) {
+    for (std::vector<std::uint32_t>& list : rows)
+      list.erase(std::remove_if(list.begin(), list.end(), [&](std::uint32_t row) { return row < first || row > last; }),
+                 list.end());
+    return rows;
+  }
+  static std::vector<std::uint32_t> without(const std::vector<std::uint32_t>& rows,
+                                            const std::set<std::uint32_t>& given) {
+    std::vector<std::uint32_t> left;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(left),
+                 [&given](std::uint32_t row) { return given.count(row) == 0; });
+    return left;
+  }
+
+  bool is_special() {
+    if (!is_special_) is_special_ = has_special_values(neighbour_);
+    return *is_special_;
+  }
+
+  void hold_vectors() {
+    vectors_ = Evaluation::beside(neighbour_, part_of(stored_, ~attention_stages), *own_.vectors_);
+    for (const Profile& profile : own_.profiles_) budgets_.emplace_back(neighbour_, vectors_->vectors(), profile);
+  }
+
+  Evaluated continued(const StageRows& rows) {
+    Evaluated result;
+    if (!shares_) {
+      if (!vectors_) hold_vectors();
+      vectors_->evaluate_vectors_of(rows);
+      for (const qkcts_stage stage : all_stages)
+        if ((attention_stages & bit(stage)) == 0 && !rows[stage].empty())
+          result.values[stage] = vectors_->proven(stage, rows[stage]);
+    }
+    Evaluation evaluation(neighbour_, part_of(rows, attention_stages), shares_ ? *own_.vectors_ : *vectors_);
+    evaluation.evaluate_rows(attention_rows_of(neighbour_, rows));
+    ReferenceResult of_rows = evaluation.result();
+    for (const qkcts_stage stage : all_stages)
+      if ((attention_stages & bit(stage)) != 0) result.values[stage] = std::move(of_rows.stages[stage]);
+    for (std::size_t i = 0; i < own_.profiles_.size(); ++i) {
+      CaseBudgets of_profile(neighbour_, shares_ ? own_.vector_budgets_[i] : budgets_[i]);
+      add(of_profile.of(evaluation.rows(), rows), result);
+    }
+    return result;
+  }
+
+  // Of one piece. NaN and infinities, which are put over what was evaluated, take that.
+  Evaluated fresh(const StageRows& rows) const {
+    Evaluation evaluation(neighbour_, rows);
+    evaluation.evaluate_stored_vectors();
+    evaluation.evaluate_rows(attention_rows_of(neighbour_, rows));
+    Evaluated result;
+    result.values = evaluation.result().stages;
+    for (const Profile& profile : own_.profiles_)
+      add(CaseBudgets(neighbour_, evaluation.vectors(), profile).of(evaluation.rows(), rows), result);
+    return result;
+  }
+
+  static void add(std::array<StageBudget, QKCTS_STAGE_COUNT> budgets, Evaluated& to) {
+    for (const qkcts_stage stage : all_stages) to.budgets[stage].push_back(std::move(budgets[stage]));
+  }
+
+  const Separator& own_;
+  const Case& neighbour_;
+  bool shares_;
+  bool looks_first_;  // most neighbours are told apart by the first few rows: nothing is kept for others yet
+  std::optional<bool> is_special_;
+  StageRows stored_;
+  std::array<std::set<std::uint32_t>, QKCTS_STAGE_COUNT> given_;
+  std::optional<Evaluation> vectors_;  // without rows of attention
+  std::vector<CaseBudgets> budgets_;   // by profile
+};
 
 SeparationTable Separator::empty_table(const Case& neighbour) const {
   SeparationTable table;
@@ -183,24 +288,38 @@ std::vector<std::vector<Separation>> Separator::by_row(const Case& neighbour, qk
   return result;
 }
 
-// Where some rows have no value under the neighbour, or one that is not proven, the others still tell.
+// By what is left of the stored rows; nothing where one of them has no value.
+void Separator::raise_by_all(SeparationTable& table, Other& other) const {
+  SeparationTable raised = table;
+  for (const StageRows& block : other.blocks_left()) raise(raised, other.further(block));
+  table = std::move(raised);
+}
+
+// Where some rows have no value under the neighbour, or one that is not proven, the others still tell. Then q, k and v
+// are made again for them: an evaluation that has thrown is of no use.
 SeparationTable Separator::quickly_to(const Case& neighbour) const {
   SeparationTable table = empty_table(neighbour);
   if (rows_.are_equal(neighbour)) return table;
   std::exception_ptr refusal;
   bool is_told = false;
-  const bool shares = have_same_vectors(case_, neighbour);
+  std::optional<Other> other(std::in_place, *this, neighbour);  // throws where q, k or v has no value at all
   for (std::size_t batch = 0; batch <= SeparationRows::batches; ++batch) {
     try {
+      if (!other) other.emplace(*this, neighbour);
       // Where even the last of them leaves it open, all that are stored decide.
-      raise(table, batch < SeparationRows::batches ? some_evaluated(neighbour, rows_.batch(neighbour, batch), shares)
-                                                   : evaluated(neighbour, stored_rows(neighbour)));
+      if (batch < SeparationRows::batches) {
+        raise(table, other->further(rows_.batch(neighbour, batch)));
+      } else {
+        raise_by_all(table, *other);
+      }
       is_told = true;
     } catch (const UndecidedError&) {
       refusal = std::current_exception();
+      other.reset();
       continue;
     } catch (const InputError&) {
       refusal = std::current_exception();
+      other.reset();
       continue;
     }
     double least = infinity;

@@ -60,13 +60,14 @@ class Separator {
 
  private:
   struct Evaluated;
+  class Other;
   void hold_vectors();
   Evaluated evaluated(const Case& c, const StageRows& rows) const;
-  Evaluated some_evaluated(const Case& neighbour, StageRows rows, bool shares) const;
   SeparationTable empty_table(const Case& neighbour) const;
   StageRows stored_rows(const Case& neighbour) const;
   void raise(std::vector<Separation>& largest, const Evaluated& other, qkcts_stage stage, std::size_t at) const;
   void raise(SeparationTable& table, const Evaluated& other) const;
+  void raise_by_all(SeparationTable& table, Other& other) const;
 
   const Case& case_;
   std::vector<Profile> profiles_;

@@ -58,16 +58,15 @@ void add_column(SoftmaxRow<Digits>& row, const SoftmaxTerms& terms, RealView m, 
   using Number = Enclosure<Digits>;
   const Number logit(terms.sink_logit);
   Number gap;  // ln of the sink's weight in units of base^m
-  mpfi_sub_fr(raw(gap), raw(logit), m);
+  gap.set_difference(logit, m);
   Number weight;
   set_power(terms.base, weight, gap);
   gap = in_base(terms.base, Base::e, gap);
   const Number keys = row.sum;
   row.sum += weight;
   row.output_sum = row.sum;
-  Number log_sum;
   if (mpfr_cmp_d(m, terms.sink_logit) >= 0) {
-    mpfi_log(raw(log_sum), raw(row.sum));
+    const Number log_sum = log_of(row.sum);
     row.lse = shifted_lse(terms, log_sum, m);
     weighted += weight * gap;
     row.p_max = maximum(largest, weight) / row.sum;
@@ -77,7 +76,8 @@ void add_column(SoftmaxRow<Digits>& row, const SoftmaxTerms& terms, RealView m, 
   Number unit;  // base^(m - z) <= 1
   set_power(terms.base, unit, point<Digits>(m) - logit);
   const Number rest = keys * unit;
-  mpfi_log1p(raw(log_sum), raw(rest));
+  Number log_sum;
+  log_sum.set_rising(rest, mpfr_log1p);
   const Number sum = rest + 1ul;
   row.lse = shifted_lse(terms, log_sum, lower(logit));
   row.p_max = maximum(Number(1), largest * unit) / sum;
@@ -103,17 +103,16 @@ void set_softmax(SoftmaxRow<Digits>& row, std::span<const Enclosure<Digits>* con
   Number weighted(0);  // sum w ln w, for the entropy
   Number x;
   for (std::size_t j = 0; j < seen.size(); ++j) {
-    mpfi_sub_fr(raw(x), raw(*seen[j]), m);
+    x.set_difference(*seen[j], m);
     set_power(terms.base, row.exponentials[j], x);
     row.sum += row.exponentials[j];
     raise_to_magnitude(largest, row.exponentials[j]);
     if (terms.base == Base::two) x *= log_of_two<Digits>();
-    mpfi_mul(raw(x), raw(x), raw(row.exponentials[j]));
+    x *= row.exponentials[j];
     weighted += x;
   }
   if (terms.sink == QKCTS_SINK_COLUMN) return add_column(row, terms, m, weighted, largest);
-  Number log_sum;
-  mpfi_log(raw(log_sum), raw(row.sum));
+  const Number log_sum = log_of(row.sum);
   row.lse = seen.size() == 1 ? in_base(terms.base, terms.lse_base, *seen[0])  // the same number; an exact one stays so
                              : shifted_lse(terms, log_sum, m);
   row.p_max = largest / row.sum;
@@ -121,7 +120,7 @@ void set_softmax(SoftmaxRow<Digits>& row, std::span<const Enclosure<Digits>* con
   row.output_sum = row.sum;
   if (terms.sink == QKCTS_SINK_POST_SCALE) {  // (sum w v / sum w) / (1 + e^(z - lse)) = sum w v / (sum w + e^z)
     Number weight;
-    mpfi_sub_fr(raw(x), raw(Number(terms.sink_logit)), m);
+    x.set_difference(Number(terms.sink_logit), m);
     set_power(terms.base, weight, x);
     row.output_sum += weight;
   }

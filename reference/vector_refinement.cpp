@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "reference/same_vectors.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -11,7 +13,8 @@ constexpr StageSet all_but_attention = ~attention_stages;
 
 }  // namespace
 
-VectorRefinement::VectorRefinement(const Case& c, const StageRows& stored, const RefinementLimits& limits)
+VectorRefinement::VectorRefinement(const Case& c, const StageRows& stored, const RefinementLimits& limits,
+                                   const VectorRefinement* beside)
     : limits_(limits),
       values_(c),
       rows_(c),
@@ -26,7 +29,23 @@ VectorRefinement::VectorRefinement(const Case& c, const StageRows& stored, const
   if (limits.tier != Tier::mpfr) fast_ = FastVectors::create(values_, result_, limits.kernels);
   for (const Side side : all_sides)
     settled_[static_cast<std::size_t>(side)].assign(static_cast<std::size_t>(values_.side(side).group_count()), false);
-  if (has_rounding_points(values_.terms.rounding)) DeclaredVectors(values_, rows_, levels_, result_.exact).decide();
+  if (!has_rounding_points(values_.terms.rounding)) return;
+  const std::vector<Side> taken = beside == nullptr ? std::vector<Side>{} : take_points(*beside);
+  DeclaredVectors(values_, rows_, levels_, result_.exact).decide(taken);
+}
+
+// The sides whose rounding points are those of another contract, after they have been taken over.
+std::vector<Side> VectorRefinement::take_points(const VectorRefinement& from) {
+  std::vector<Side> taken;
+  for (const Side side : all_sides) {
+    if (!have_same_side(values_.input, from.values_.input, side)) continue;
+    taken.push_back(side);
+    values_.side(side).given = from.values_.side(side).given;
+    if (Projection* projection = values_.projection(side))
+      projection->source.given = from.values_.projection(side)->source.given;
+    for (const qkcts_stage stage : stages(side)) result_.exact.before[stage] = from.result_.exact.before[stage];
+  }
+  return taken;
 }
 
 std::vector<qkcts_stage> VectorRefinement::stages(Side side) const {
@@ -42,9 +61,15 @@ void VectorRefinement::settle_all() {
 }
 
 void VectorRefinement::settle_stored() {
+  StageRows rows;
+  for (const qkcts_stage stage : all_stages) rows[stage] = result_.stages[stage].rows;
+  settle_rows(rows);
+}
+
+void VectorRefinement::settle_rows(const StageRows& rows) {
   for (const Side side : all_sides)
     for (const qkcts_stage stage : stages(side))
-      for (const std::uint32_t row : result_.stages[stage].rows)
+      for (const std::uint32_t row : rows[stage])
         settle(side, values_.side(side).group_of(static_cast<std::int64_t>(row)));
 }
 

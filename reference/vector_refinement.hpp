@@ -20,15 +20,18 @@ namespace qkcts {
 
 class VectorRefinement {
  public:
-  // Decides the rounding points of q, k and v. `c` must outlive the object.
-  VectorRefinement(const Case& c, const StageRows& stored, const RefinementLimits& limits);
+  // Decides the rounding points of q, k and v, but for those of a side that means the same as in `beside`, of another
+  // contract and the same inputs: these are taken over. `c` must outlive the object.
+  VectorRefinement(const Case& c, const StageRows& stored, const RefinementLimits& limits,
+                   const VectorRefinement* beside = nullptr);
   VectorRefinement(const VectorRefinement&) = delete;  // its parts refer to each other
   VectorRefinement& operator=(const VectorRefinement&) = delete;
 
-  // Stages of q, k and v: all; of the stored rows; all that a row of attention uses, which is its q and all k and v of
-  // its key/value head.
+  // Stages of q, k and v: all; of the stored rows; of some rows; all that a row of attention uses, which is its q and
+  // all k and v of its key/value head.
   void settle_all();
   void settle_stored();
+  void settle_rows(const StageRows& rows);
   void settle_for(const RowPlace& place, std::int64_t kv_head);  // contracts that share them may map heads otherwise
 
   CaseValues& values() { return values_; }
@@ -40,6 +43,7 @@ class VectorRefinement {
 
  private:
   std::vector<qkcts_stage> stages(Side side) const;
+  std::vector<Side> take_points(const VectorRefinement& from);
   void settle(Side side, std::int64_t group);
   bool is_excluded(Side side, std::int64_t group) const;
   void fix_excluded(Side side, std::int64_t group);

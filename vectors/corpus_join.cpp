@@ -36,6 +36,28 @@ void require_beside(const std::string& path, const std::string& master) {
     throw InputError(fmt::format("{}: must lie in the folder of {}, for a master file opens no others", path, master));
 }
 
+// Suites of a release come of one program, and none of them is a part of a plan.
+void require_whole_suites(const std::vector<CorpusReader>& shards) {
+  const CorpusInfo& first = shards.front().info();
+  for (const CorpusReader& shard : shards) {
+    const CorpusInfo& info = shard.info();
+    if (!info.shard.empty()) throw InputError(fmt::format("{}: is shard {} of a plan", info.path, info.shard));
+    if (info.generator_version != first.generator_version)
+      throw InputError(fmt::format("{}: generator is {}, that of {} is {}", info.path, info.generator_version,
+                                   first.path, first.generator_version));
+  }
+}
+
+// "core+edge", each suite once, in the order of the files.
+std::string suites_text(const std::vector<CorpusReader>& shards) {
+  std::string text;
+  for (const CorpusReader& shard : shards) {
+    if (is_part_of_suite(text, shard.info().suite)) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : "+", shard.info().suite);
+  }
+  return text;
+}
+
 void require_one_origin(const std::vector<CorpusReader>& shards) {
   const CorpusInfo& first = shards.front().info();
   for (const CorpusReader& shard : shards) {
@@ -74,8 +96,7 @@ class MasterWriting {
  public:
   MasterWriting(Hdf5Output& file, const std::vector<CorpusReader>& shards) : file_(file), shards_(shards) {}
 
-  void write(const MergedShards& merged, const std::string& digest) {
-    const CorpusInfo& info = shards_.front().info();
+  void write(const CorpusInfo& info, const MergedShards& merged, const std::string& digest) {
     const std::uint32_t version = master_version(shards_);
     file_.write_text("", attribute::format, schema::format_name);
     file_.write_numbers("", attribute::format_version, StoredType::uint32, std::as_bytes(std::span(&version, 1)));
@@ -121,7 +142,7 @@ class MasterWriting {
 
 }  // namespace
 
-JoinReport join_corpora(std::vector<std::string> paths, const std::string& master) {
+JoinReport join_corpora(std::vector<std::string> paths, const std::string& master, JoinOf kind) {
   if (paths.empty() || paths.size() > schema::most_shards)
     throw InputError(fmt::format("{} files to join; 1 to {} can be", paths.size(), schema::most_shards));
   std::sort(paths.begin(), paths.end(),
@@ -134,14 +155,20 @@ JoinReport join_corpora(std::vector<std::string> paths, const std::string& maste
       throw InputError(fmt::format("{}: would be replaced by its own master", path));
     shards.emplace_back(shard_path(path, file_name(path), path), CorpusKind::single);
   }
-  require_one_origin(shards);
-  require_every_shard(shards);
+  CorpusInfo info = shards.front().info();
+  if (kind == JoinOf::several_suites) {
+    require_whole_suites(shards);
+    info.suite = suites_text(shards);
+    info.seed = 0;
+  } else {
+    require_one_origin(shards);
+    require_every_shard(shards);
+  }
   const MergedShards merged = merged_shards(shards);
-  const CorpusInfo& info = shards.front().info();
   JoinReport report{merged.contents.cases.size(), contents_digest(info.suite, info.seed, merged.contents)};
   {
     Hdf5Output file(target.temporary(), master);
-    MasterWriting(file, shards).write(merged, report.digest);
+    MasterWriting(file, shards).write(info, merged, report.digest);
     file.close();
   }
   target.commit();

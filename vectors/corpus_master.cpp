@@ -113,12 +113,19 @@ CorpusReader open_shard(const Hdf5Input& file, const CorpusInfo& info, const std
   if (found.digest != file.read_text(group, attribute::digest))
     throw InputError(
         fmt::format("{}: {} was changed after it was joined: its digest is {}", where, name, found.digest));
-  if (found.suite != info.suite || found.seed != info.seed || found.generator_version != info.generator_version)
+  const bool several = info.suite.find('+') != std::string::npos;
+  const bool belongs = several ? is_part_of_suite(info.suite, found.suite) && info.seed == 0
+                               : found.suite == info.suite && found.seed == info.seed;
+  if (!belongs || found.generator_version != info.generator_version)
     throw InputError(fmt::format("{}: {} is of another suite, seed or generator than the master", where, name));
   return shard;
 }
 
 }  // namespace
+
+bool is_part_of_suite(const std::string& suites, const std::string& suite) {
+  return ("+" + suites + "+").find("+" + suite + "+") != std::string::npos;
+}
 
 std::string shard_path(const std::string& master, const std::string& name, const std::string& where) {
   namespace fs = std::filesystem;

@@ -33,6 +33,9 @@ struct OpenMaster {
 // Opens the files of a master and checks them against its digests, and its links against the files. Throws InputError.
 OpenMaster open_master(const Hdf5Input& file, const CorpusInfo& info);
 
+// A master of several suites is called by all of them, "core+edge", which no suite of a plan can be.
+bool is_part_of_suite(const std::string& suites, const std::string& suite);
+
 // The file of that name beside the master: a regular file, no link, nowhere else. Throws InputError "WHERE: reason".
 std::string shard_path(const std::string& master, const std::string& name, const std::string& where);
 

@@ -296,6 +296,26 @@ TEST_F(Master, JoinsOnlyWhatBelongsTogether) {
   EXPECT_FAULT(refusal({folder_.file("other.h5"), shards[1]}), "seed is");
 }
 
+TEST_F(Master, JoinsSeveralSuitesOnlyIfThatIsAskedFor) {
+  Plan one = small_plan(), two = small_plan();
+  one.cases.resize(2);
+  two.cases.erase(two.cases.begin(), two.cases.begin() + 2);
+  const std::string a = folder_.file("a.h5"), b = folder_.file("b.h5"), master = folder_.file("master.h5");
+  write(one, {"first", "test", 7}, a);
+  write(two, {"second", "test", 8}, b);
+  EXPECT_FAULT(fault([&] { join_corpora({a, b}, master); }), "suite is");
+  EXPECT_EQ(join_corpora({b, a}, master, JoinOf::several_suites).cases, small_plan().cases.size());
+  const CorpusReader joined(master);
+  EXPECT_EQ(joined.info().suite, "first+second");
+  EXPECT_EQ(joined.info().seed, 0u);
+  EXPECT_EQ(joined.slugs().size(), small_plan().cases.size());
+  EXPECT_EQ(joined.read(two.cases[0].slug).input.slug, two.cases[0].slug);
+  write(two, {"third", "test", 8}, b);  // not the suite that was joined
+  EXPECT_NE(reading_fault(master), "none");
+  const std::vector<std::string> shards = make_shards(2);
+  EXPECT_FAULT(fault([&] { join_corpora({a, shards[0]}, folder_.file("m.h5"), JoinOf::several_suites); }), "is shard");
+}
+
 TEST_F(Master, JoinsFilesThatAreNoShardsIfTheyDoNotContradict) {
   std::vector<GoldenCase> one = {sample_golden("plain_sdpa", "gaussian", Format::binary32, "1,2,1,3,4,8,6")};
   std::vector<GoldenCase> two = {sample_golden("qwen3_rmsnorm", "gaussian", Format::bfloat16, "1,2,1,3,4,8,6")};

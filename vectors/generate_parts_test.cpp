@@ -16,14 +16,6 @@
 #include "vectors/generate_shard.hpp"
 #include "vectors/sample_golden.hpp"
 
-// libhdf5 1.10.8 keeps a few hundred bytes for good where it refuses a damaged file.
-extern "C" const char*
-__lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
-extern "C" const char*
-__lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
-  return "leak:libhdf5";
-}
-
 namespace qkcts {
 namespace {
 

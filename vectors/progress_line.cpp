@@ -46,6 +46,13 @@ void ProgressLine::update(std::size_t done, std::size_t all, double share, const
   std::fflush(stream_);
 }
 
+void ProgressLine::clear() {
+  if (!bar_open_) return;
+  fmt::print(stream_, "\r{:{}}\r", "", line_width);
+  std::fflush(stream_);
+  bar_open_ = false;
+}
+
 std::string duration_text(double seconds) {
   const auto whole = static_cast<long long>(std::llround(std::min(seconds, 1e12)));
   if (whole < 60) return fmt::format("{} s", whole);

@@ -18,6 +18,8 @@ class ProgressLine {
 
   // `share` of the work in [0, 1]; `slug` is what was finished last.
   void update(std::size_t done, std::size_t all, double share, const std::string& slug);
+  // Takes the bar away, so that something else may be printed; the next update draws it anew.
+  void clear();
 
  private:
   using Clock = std::chrono::steady_clock;

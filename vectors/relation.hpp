@@ -48,6 +48,7 @@ enum class RelationRule : std::uint8_t {
   reference,         // proven on the reference, nothing is asked of an adapter
 };
 std::string_view relation_rule_name(RelationRule rule);
+std::optional<RelationRule> relation_rule_named(std::string_view name);
 
 struct RelationRow {
   RelationKind kind;

@@ -99,4 +99,11 @@ std::string_view relation_rule_name(RelationRule rule) {
   return "reference";
 }
 
+std::optional<RelationRule> relation_rule_named(std::string_view name) {
+  for (auto rule = RelationRule::bitwise;; rule = static_cast<RelationRule>(static_cast<int>(rule) + 1)) {
+    if (relation_rule_name(rule) == name) return rule;
+    if (rule == RelationRule::reference) return std::nullopt;
+  }
+}
+
 }  // namespace qkcts

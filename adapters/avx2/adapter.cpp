@@ -41,6 +41,7 @@ constexpr const char* description = R"({
     "statistic": "16 partial sums, root in binary64", "softmax": "online, natural base, shift = running row maximum",
     "online_block": 64, "scale": "after the dot", "division": "true division",
     "exp_ulp": 1.1, "tanh_ulp": 1.5, "log_ulp": 0.5, "sqrt_ulp": 0.5, "gradual_underflow": true},
+  "layouts": ["bshd", "padded", "strided", "byte_offset"],
   "claims": {"bitwise_repeatable": true, "batch_invariant": true}
 })";
 

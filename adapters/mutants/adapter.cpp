@@ -45,6 +45,7 @@ std::string describe_all() {
   "arithmetic": {"control": "scalar", "option": "mutant=ID, or mutant=none", "mutants": {
     )" + mutants +
          R"(}},
+  "layouts": ["bshd", "padded", "strided", "byte_offset"],
   "claims": {"bitwise_repeatable": true, "batch_invariant": true}})";
 }
 

@@ -215,7 +215,7 @@ SampleCase exposing_case(const Mutant& mutant, std::mt19937_64& source) {
   if (mutant.clause == "QK-ROPE-12") sample.shape.kv_heads = sample.shape.q_heads;
   sample.terms = exposing_contract(mutant, source, sample.shape);
   if (mutant.clause == "QK-ROUND-02") return overflowing_case(sample, source);
-  draw_inputs(sample, source, SampleLayout::contiguous);
+  draw_inputs(sample, source, mutant.id == "strides_ignored" ? SampleLayout::scattered : SampleLayout::contiguous);
   if (mutant.id.starts_with("special_")) spoil(sample);
   if (mutant.id == "ftz_inputs") sample.inputs[sample_q].set(0, 0x1p-20);
   return sample;

@@ -68,11 +68,46 @@ struct RowsUnwritten : scalar::Attention<Real> {
   }
 };
 
+// A tensor whose elements are taken to lie one behind the other.
+struct DenseTensor {
+  explicit DenseTensor(const qkcts_tensor* given) {
+    if (given == nullptr) return;
+    tensor = *given;
+    std::int64_t stride = 1;
+    for (std::int32_t axis = tensor.ndim; axis-- > 0;) {
+      strides[axis] = stride;
+      stride *= tensor.shape[axis];
+    }
+    tensor.strides = strides;
+    seen = &tensor;
+  }
+  DenseTensor(const DenseTensor&) = delete;
+  DenseTensor& operator=(const DenseTensor&) = delete;
+
+  std::int64_t strides[8] = {};
+  qkcts_tensor tensor{};
+  const qkcts_tensor* seen = nullptr;
+};
+
+// q, k and v are read as if they were [B,H,L,D] without gaps, however they lie.
+template <class Real>
+void ignore_strides(const qkcts_contract& terms, const qkcts_run_args& args) {
+  qkcts_inputs inputs = *args.inputs;
+  const DenseTensor q(inputs.q), k(inputs.k), v(inputs.v);
+  inputs.q = q.seen;
+  inputs.k = k.seen;
+  inputs.v = v.seen;
+  scalar::Attention<Real>(terms, *args.shape, inputs, *args.outputs).run();
+}
+
 constexpr Kernel control = kernel<scalar::Attention>;
+constexpr Kernel dense_reader = {ignore_strides<float>, ignore_strides<double>};
 
 constexpr Mutant table[] = {
     {"rows_unwritten", "QK-STAGE-01", QKCTS_STAGE_OUTPUT, "rows behind the last whole 16 are never written", nullptr,
      kernel<RowsUnwritten>, nullptr, Expectation::unwritten},
+    {"strides_ignored", "QK-STAGE-01", QKCTS_STAGE_SCORES, "q, k and v are read without their strides", nullptr,
+     dense_reader, nullptr, Expectation::fail, "huggingface/candle#3703", "dense inputs"},
     {"writes_past_end", "QK-STAGE-01", QKCTS_STAGE_OUTPUT, "one byte behind the output", nullptr, control,
      writes_past_end, Expectation::overrun},
     {"writes_before_start", "QK-STAGE-01", QKCTS_STAGE_OUTPUT, "one byte before the output", nullptr, control,

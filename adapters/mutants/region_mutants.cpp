@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adapters/mutants/catalogue.hpp"
+#include "adapters/mutants/weighted_value.hpp"
 
 namespace qkcts::mutants {
 
@@ -138,8 +139,7 @@ struct HiddenValuesMultiplied : scalar::Attention<Real> {
     if (row.empty) return;
     for (std::int64_t k = 0; k < this->shape_.k_len; ++k) {
       if (row.visible[k] != 0) continue;
-      const auto v = this->value(row.b, this->kv_head(row.h), k);
-      for (std::size_t d = 0; d < v.size(); ++d) row.output[d] += row.probs[k] * v[d];
+      add_weighted<Real>(row, k, this->value(row.b, this->kv_head(row.h), k));
     }
   }
 };

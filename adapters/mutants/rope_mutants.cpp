@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // QK-ROPE.
 #include <algorithm>
+#include <utility>
 
 #include "adapters/mutants/catalogue.hpp"
 
@@ -62,6 +63,47 @@ struct PositionIsIndex : scalar::Attention<Real> {
   }
 };
 
+// What a fault does to the two lanes of a pair, where they stay in their places.
+template <class Real>
+struct PairFault : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  // `opposite`: the head turned the other way. Of the span, lane `second` belongs to lane `first`.
+  virtual void spoil(std::span<Real> span, std::span<const Real> opposite, std::size_t first,
+                     std::size_t second) const = 0;
+  void rotate_head(Side side, const Turn<Real>& turn, std::span<Real> head) const override {
+    std::vector<Real> other(head.begin(), head.end());
+    Turn<Real> back = turn;
+    for (Real& sine : back.sine) sine = -sine;
+    Base::rotate_head(side, back, other);
+    Base::rotate_head(side, turn, head);
+    if (this->terms_.rotation.layout != QKCTS_LAYOUT_KEPT) return;
+    const std::size_t half = turn.sine.size();
+    const std::size_t start = this->terms_.rope.span == QKCTS_SPAN_LAST ? head.size() - 2 * half : 0;
+    const bool is_half_split = this->terms_.rope.pairing == QKCTS_HALF_SPLIT;
+    for (std::size_t i = 0; i < half; ++i)
+      spoil(head.subspan(start), std::span<const Real>(other).subspan(start), is_half_split ? i : 2 * i,
+            is_half_split ? i + half : 2 * i + 1);
+  }
+};
+
+// (a cos - b sin, b cos - a sin): one sign of the four is wrong.
+template <class Real>
+struct SecondLaneOtherSign : PairFault<Real> {
+  using PairFault<Real>::PairFault;
+  void spoil(std::span<Real> span, std::span<const Real> opposite, std::size_t, std::size_t second) const override {
+    span[second] = opposite[second];
+  }
+};
+
+template <class Real>
+struct PairSwapped : PairFault<Real> {
+  using PairFault<Real>::PairFault;
+  void spoil(std::span<Real> span, std::span<const Real>, std::size_t first, std::size_t second) const override {
+    std::swap(span[first], span[second]);
+  }
+};
+
 constexpr Mutant table[] = {
     {"partial_rotary_full", "QK-ROPE-04", QKCTS_STAGE_Q_ROPE, "all lanes are rotated", nullptr, kernel<FullSpan>},
     {"rope_freq_table_mismatch", "QK-ROPE-05", QKCTS_STAGE_Q_ROPE,
@@ -70,6 +112,10 @@ constexpr Mutant table[] = {
      kernel<KeysOneEarly>},
     {"rope_position_is_index", "QK-ROPE-06", QKCTS_STAGE_Q_ROPE, "position ids are ignored", nullptr,
      kernel<PositionIsIndex>},
+    {"rope_second_lane_sign", "QK-ROPE-07", QKCTS_STAGE_Q_ROPE, "b cos - a sin for b cos + a sin in the second lane",
+     nullptr, kernel<SecondLaneOtherSign>},
+    {"rope_pair_swapped", "QK-ROPE-02", QKCTS_STAGE_Q_ROPE, "the lanes of a pair come back in each other's place",
+     nullptr, kernel<PairSwapped>},
 };
 
 }  // namespace

@@ -195,6 +195,23 @@ struct LseWithoutMaximum : SoftmaxFault<Real> {
   void softmax(QueryRow<Real>& row) override { row.lse -= this->largest(row); }
 };
 
+template <class Real>
+struct LseIsMaximum : SoftmaxFault<Real> {
+  using SoftmaxFault<Real>::SoftmaxFault;
+  void softmax(QueryRow<Real>& row) override { row.lse = this->largest(row); }
+};
+
+// As if a key of score 0 without a value were seen by every query.
+template <class Real>
+struct OneInTheSum : SoftmaxFault<Real> {
+  using SoftmaxFault<Real>::SoftmaxFault;
+  void softmax(QueryRow<Real>& row) override {
+    const Real grown = 1 + this->power(-row.lse);
+    for (Real& p : row.probs) p /= grown;
+    row.lse += this->logarithm(grown);
+  }
+};
+
 constexpr Mutant table[] = {
     {"no_max_subtraction", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "exp(s) without the row maximum", nullptr,
      kernel<NoMaximum>},
@@ -218,6 +235,10 @@ constexpr Mutant table[] = {
      nullptr, kernel<MergeInWrongBase>},
     {"lse_without_max", "QK-LSE-01", QKCTS_STAGE_LSE, "the logarithm of the sum without the row maximum", nullptr,
      kernel<LseWithoutMaximum>},
+    {"lse_is_max", "QK-LSE-01", QKCTS_STAGE_LSE, "the row maximum, without the logarithm of the sum", nullptr,
+     kernel<LseIsMaximum>},
+    {"softmax_plus_one", "QK-SOFTMAX-01", QKCTS_STAGE_PROBS, "1 is added to the sum of the weights", nullptr,
+     kernel<OneInTheSum>},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "adapters/mutants/catalogue.hpp"
+#include "adapters/mutants/weighted_value.hpp"
 
 namespace qkcts::mutants {
 
@@ -137,8 +138,7 @@ struct OrderByBatch : scalar::Attention<Real> {
     row.output.assign(row.output.size(), 0);
     for (std::int64_t k = this->shape_.k_len - 1; k >= 0; --k) {
       if (row.visible[k] == 0) continue;
-      const auto v = this->value(row.b, this->kv_head(row.h), k);
-      for (std::size_t d = 0; d < v.size(); ++d) row.output[d] += row.probs[k] * v[d];
+      add_weighted<Real>(row, k, this->value(row.b, this->kv_head(row.h), k));
     }
   }
 };

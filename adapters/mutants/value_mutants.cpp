@@ -67,6 +67,24 @@ struct RawValues : scalar::Attention<Real> {
   }
 };
 
+// Of keys the mapping is right.
+template <class Real>
+struct ValuesOfOtherHeads : scalar::Attention<Real> {
+  using Base = scalar::Attention<Real>;
+  using Base::Base;
+  void output_row(QueryRow<Real>& row) override {
+    of_values_ = true;
+    Base::output_row(row);
+    of_values_ = false;
+  }
+  std::int64_t kv_head(std::int64_t h) const override {
+    if (!of_values_) return Base::kv_head(h);
+    const std::int64_t heads = this->shape_.kv_heads;
+    return this->terms_.heads.mapping == QKCTS_HEADS_TILE ? h / (this->shape_.q_heads / heads) : h % heads;
+  }
+  bool of_values_ = false;
+};
+
 constexpr Mutant table[] = {
     {.id = "v_norm_not_used",
      .clause = "QK-VNORM-01",
@@ -90,6 +108,12 @@ constexpr Mutant table[] = {
      .stage = QKCTS_STAGE_OUTPUT,
      .wrong = "the factor of v is applied once more after the softmax",
      .attention = kernel<MultiplierOnOutput>},
+    {.id = "gqa_values_of_other_heads",
+     .clause = "QK-HEADS-01",
+     .stage = QKCTS_STAGE_OUTPUT,
+     .wrong = "values are read by the other mapping of heads",
+     .attention = kernel<ValuesOfOtherHeads>,
+     .invisible = "as many key heads as query heads, or one"},
 };
 
 }  // namespace

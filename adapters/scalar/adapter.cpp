@@ -25,6 +25,7 @@ std::string description() {
   "arithmetic": {"accumulator": "binary64 for binary64 cases, else binary32", "chain": "8 partial sums",
     "softmax": "row maximum, whole row, the base of the contract", "angles": "binary64", "division": "true division",
     "exp_ulp": 1, "tanh_ulp": 2, "log_ulp": 1, "sqrt_ulp": 0.5, "gradual_underflow": true},
+  "layouts": ["bshd", "padded", "strided", "byte_offset"],
   "claims": {"bitwise_repeatable": true, "batch_invariant": true}
 })";
 }

@@ -15,6 +15,7 @@
 #include "conformance/file.hpp"
 #include "harness/adequacy_report.hpp"
 #include "harness/cli/adequacy_beyond.hpp"
+#include "harness/cli/adequacy_diagnosis.hpp"
 #include "harness/cli/adequacy_mutants.hpp"
 #include "harness/cli/adequacy_peers.hpp"
 #include "harness/cli/commands.hpp"
@@ -34,7 +35,7 @@ struct AdequacyArguments {
   std::string profile, mutant, of_class, list, rules, output;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   std::uint32_t search = 0;
-  bool first = false, all = false;
+  bool first = false, all = false, diagnosis = false;
   Form form = Form::text;
 };
 
@@ -53,18 +54,32 @@ void excuse(std::vector<AdequacyRow>& rows, const std::vector<Undistinguished>& 
           cell.excuse = entry.reason;
 }
 
-std::string rendered(const PeerStudy& study, Form form) {
+// What each kind of finding is written by.
+template <class Found>
+struct Renderings {
+  std::string (*text)(const Found&);
+  Json (*json)(const Found&);
+  std::string (*markdown)(const Found&);
+  std::string (*csv)(const Found&);
+};
+constexpr Renderings<AdequacyReport> of_report = {adequacy_text, adequacy_json, adequacy_markdown, adequacy_csv};
+constexpr Renderings<PeerStudy> of_peers = {peer_study_text, peer_study_json, peer_study_markdown, peer_study_csv};
+constexpr Renderings<DiagnosisStudy> of_diagnosis = {diagnosis_study_text, diagnosis_study_json,
+                                                     diagnosis_study_markdown, diagnosis_study_csv};
+
+template <class Found>
+std::string rendered(const Found& found, Form form, const Renderings<Found>& by) {
   switch (form) {
     case Form::json:
-      return peer_study_json(study).dump(1) + "\n";
+      return by.json(found).dump(1) + "\n";
     case Form::markdown:
-      return peer_study_markdown(study);
+      return by.markdown(found);
     case Form::csv:
-      return peer_study_csv(study);
+      return by.csv(found);
     case Form::text:
       break;
   }
-  return peer_study_text(study);
+  return by.text(found);
 }
 
 void put(const AdequacyArguments& given, const std::string& text) {
@@ -73,20 +88,6 @@ void put(const AdequacyArguments& given, const std::string& text) {
   } else {
     write_file_atomically(given.output, text);
   }
-}
-
-std::string rendered(const AdequacyReport& report, Form form) {
-  switch (form) {
-    case Form::json:
-      return adequacy_json(report).dump(1) + "\n";
-    case Form::markdown:
-      return adequacy_markdown(report);
-    case Form::csv:
-      return adequacy_csv(report);
-    case Form::text:
-      break;
-  }
-  return adequacy_text(report);
 }
 
 std::string effort_text(HuntEffort effort) {
@@ -103,8 +104,17 @@ std::string effort_text(HuntEffort effort) {
          "killed every case was, and those that come nearest over all rows";
 }
 
+int diagnosis(const AdequacyArguments& given) {
+  const AdequacyCases cases(given.files, given.profile);
+  const DiagnosisStudy study =
+      study_diagnosis(cases, given.mutant, given.of_class.empty() ? "math" : given.of_class, given.jobs);
+  put(given, rendered(study, given.form, of_diagnosis));
+  return keeps_promise(study) ? 0 : 1;
+}
+
 int adequacy(const AdequacyArguments& given) {
   if (!given.output.empty()) require_replaceable(given.output);
+  if (given.diagnosis) return diagnosis(given);
   const std::vector<AdequacyMutant> mutants = adequacy_mutants(given.mutant, given.of_class);
   const std::vector<Undistinguished> list = excuses(given.list);
   // No other suite has a notion of declared rounding points.
@@ -119,7 +129,7 @@ int adequacy(const AdequacyArguments& given) {
   report.profiles = cases.profiles();
   report.rows = hunt(cases, mutants, effort, given.jobs);
   if (!given.rules.empty()) {
-    put(given, rendered(study_peers(cases, mutants, report.rows, given.mutant), given.form));
+    put(given, rendered(study_peers(cases, mutants, report.rows, given.mutant), given.form, of_peers));
     return 0;
   }
   report.clauses = clause_separations(cases);
@@ -127,7 +137,7 @@ int adequacy(const AdequacyArguments& given) {
   if (given.search > 0) search_beyond(report.rows, cases, mutants, given.search, given.jobs);
   excuse(report.rows, list);
   report.effort = effort_text(effort);
-  put(given, rendered(report, given.form));
+  put(given, rendered(report, given.form, of_report));
   return adequacy_exit_code(report);
 }
 
@@ -163,6 +173,12 @@ void add_adequacy(CLI::App& app, Command& command) {
   sub->add_option("--rules", given->rules,
                   "peers: what the rules of other suites would have let through, and what they would have rejected")
       ->check(CLI::IsMember({"peers"}));
+  sub->add_flag("--diagnosis", given->diagnosis,
+                "What the diagnosis says of every wrong kernel of the catalogue (of class math, unless --class is "
+                "given), from outputs alone")
+      ->excludes("--rules")
+      ->excludes("--beyond")
+      ->excludes("--search");
   sub->add_option("--format", given->form, "text, json, markdown or csv")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, Form>{
@@ -174,7 +190,9 @@ void add_adequacy(CLI::App& app, Command& command) {
       "  qkcts adequacy core.h5 edge.h5 robust.h5\n"
       "  qkcts adequacy core.h5 --class QK-EPS --profile 'bf16*' --search 200 --format markdown\n"
       "  qkcts adequacy core.h5 clauses.h5 --rules peers\n"
-      "Exit code 1: a mutant is not killed under a profile, and nothing says why; or no case takes it.");
+      "  qkcts adequacy core.h5 edge.h5 clauses.h5 --diagnosis --format markdown\n"
+      "Exit code 1: a mutant is not killed under a profile, and nothing says why; or no case takes it; --diagnosis: "
+      "a right kernel is accused, or fewer clauses are named first than docs/diagnosis.md promises.");
   sub->callback([given, &command] { command = [given] { return adequacy(*given); }; });
 }
 

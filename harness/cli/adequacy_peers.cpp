@@ -52,13 +52,13 @@ class Study {
   }
 
   void add_faults(const std::string& of_id) {
-    const Json described = parse_json(Kernel("mutants").description().text, "mutants");
+    const Json described = parse_json(BundledKernel("mutants").description().text, "mutants");
     const Json& faults = described.at("arithmetic").at("mutants");
     ProgressLine progress("wrong adapters", stderr);
     std::size_t done = 0;
     for (const auto& [id, entry] : faults.items()) {
       if (glob_matches(of_id, id) && entry.at("verdict") == "fail") {
-        const Kernel kernel("mutants?mutant=" + id);
+        const BundledKernel kernel("mutants?mutant=" + id);
         for (const Format format : formats) add_fault(kernel, id, entry.at("clause"), format);
       }
       ++done;
@@ -67,14 +67,15 @@ class Study {
   }
 
   void add_valid() {
-    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<std::unique_ptr<BundledKernel>> kernels;
     for (const char* name : {"scalar", "avx2"}) {
       const std::vector<std::string> there = bundled_adapters();
-      if (std::find(there.begin(), there.end(), name) != there.end()) kernels.push_back(std::make_unique<Kernel>(name));
+      if (std::find(there.begin(), there.end(), name) != there.end())
+        kernels.push_back(std::make_unique<BundledKernel>(name));
     }
     for (const auto& [key, stage] : stages_) {
       if (!stage) continue;
-      for (const std::unique_ptr<Kernel>& kernel : kernels)
+      for (const std::unique_ptr<BundledKernel>& kernel : kernels)
         add_valid_run(*stage, kernel->spec(), kernel->outputs(stage->golden.input), key.is_ordinary);
       add_valid_run(*stage, "weights stored", stored_weights(stage->golden), key.is_ordinary);
     }
@@ -212,7 +213,7 @@ class Study {
     return pool;
   }
 
-  void add_fault(const Kernel& fault, const std::string& id, const std::string& clause, Format format) {
+  void add_fault(const BundledKernel& fault, const std::string& id, const std::string& clause, Format format) {
     for (const AdequacyCase* c : pool(format)) {
       const Stage& stage = read(*c);
       const std::size_t profile = profile_index(stage.golden);
@@ -249,7 +250,7 @@ class Study {
   }
 
   const AdequacyCases& cases_;
-  const Kernel control_;
+  const BundledKernel control_;
   std::map<Key, std::unique_ptr<Stage>> stages_;
   std::map<Format, std::vector<const AdequacyCase*>> pools_;
   PeerStudy result_;

@@ -62,7 +62,7 @@ struct PeerReference::Points {
   std::vector<double> got, exact, low, weighted, own, own_absolute;
 };
 
-PeerReference::PeerReference(const GoldenCase& golden, const Kernel& control)
+PeerReference::PeerReference(const GoldenCase& golden, const BundledKernel& control)
     : golden_(golden), control_(control.outputs(golden.input)) {
   if (const std::optional<Case> low = low_case(golden)) low_ = control.outputs(*low);
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/adequacy_kernel.hpp"
+#include "harness/bundled_kernel.hpp"
 #include "harness/peer_rule.hpp"
 
 namespace qkcts::cli {
@@ -23,7 +23,7 @@ PeerQuestion question_of_fault(StageSet failing);
 class PeerReference {
  public:
   // `control`: the scalar adapter. The case outlives the object.
-  PeerReference(const GoldenCase& golden, const Kernel& control);
+  PeerReference(const GoldenCase& golden, const BundledKernel& control);
 
   // Every rule of the peer for the case's format, on what a kernel computed, in those of the stages that it can be
   // asked about. Stages that the kernel or the case does not have are not applicable. `share`: the largest.

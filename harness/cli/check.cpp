@@ -4,19 +4,22 @@
 
 #include <memory>
 
-#include "conformance/file.hpp"
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/demand_options.hpp"
+#include "harness/cli/report_files.hpp"
 #include "harness/cli/run.hpp"
 
 namespace qkcts::cli {
 namespace {
 
 struct CheckArguments {
-  std::string corpus, results, profile, case_glob = "*", stages, limits, output;
+  std::string corpus, results, profile, case_glob = "*", stages, output;
+  DemandArguments demands;
   bool some_stages = false;
   bool relations_only = false;
   bool strict_protocol = false;
+  bool github = false, no_plain = false;
 };
 
 int check(const CheckArguments& given) {
@@ -27,11 +30,12 @@ int check(const CheckArguments& given) {
   request.case_glob = given.case_glob;
   if (!given.profile.empty()) request.options.profile = given.profile;
   if (given.some_stages) request.options.stages = stages_from_text(given.stages);
-  if (!given.limits.empty()) request.options.limits = limits_from_json(read_text_file(given.limits), given.limits);
+  apply_demands(given.demands, request);
   if (given.relations_only) request.options.judging = Judging::relations_alone;
+  request.plain = !given.output.empty() && !given.no_plain;
   request.command = command_line();
   request.suite_version = QKCTS_VERSION;
-  return run_and_report(request, given.output);
+  return run_and_report(request, {given.output, given.github});
 }
 
 }  // namespace
@@ -49,9 +53,9 @@ void add_check(CLI::App& app, Command& command) {
   stages->type_name("LIST");
   sub->add_flag("--relations-only", given->relations_only, "Judge relations alone, as `qkcts run` does");
   sub->add_flag("--strict-protocol", given->strict_protocol, "Stages that were not asked for are faults");
-  sub->add_option("--limits", given->limits, "Own tolerances (JSON), judged beside the proven budgets")
-      ->type_name("FILE");
-  sub->add_option("-o,--output", given->output, "Folder for run.json, junit.xml and report.html")->type_name("DIR");
+  add_demand_options(*sub, given->demands);
+  sub->add_option("-o,--output", given->output, "Folder for run.json and all reports")->type_name("DIR");
+  add_report_flags(*sub, given->github, given->no_plain);
   sub->footer(
       "Example: qkcts export core.h5 -o requests.h5; qkcts answer ./libmine.so requests.h5 -o results.h5\n"
       "         qkcts check core.h5 results.h5 -o report\n"

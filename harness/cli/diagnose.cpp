@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The failing cases of an earlier run, diagnosed: the adapter is run again on them.
+// The failing cases of an earlier run, diagnosed: the adapter is run again on them, or the results of `check` are read
+// again.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -30,7 +31,15 @@ RunRequest request_from(const Json& run) {
   if (options.at("relations_only").get<bool>())
     throw InputError("/options/relations_only: no value was judged in this run; run it without --relations-only");
   RunRequest request;
-  request.adapter = resolve_adapter(run.at("adapter").at("given").get<std::string>());
+  const std::string given = run.at("adapter").at("given").get<std::string>();
+  const std::optional<AdapterKind> kind = adapter_kind_named(run.at("adapter").at("kind").get<std::string>());
+  if (kind == AdapterKind::results) {  // of `check`: what was written stands in that file, and no adapter is run
+    request.adapter.given = given;
+    request.adapter.path = run.at("adapter").at("path").get<std::string>();
+    request.adapter.kind = *kind;
+  } else {
+    request.adapter = resolve_adapter(given);
+  }
   request.corpus_path = run.at("corpus").at("path").get<std::string>();
   if (options.at("profile").is_string()) request.options.profile = options.at("profile").get<std::string>();
   if (options.at("stages").is_string())
@@ -100,7 +109,10 @@ void add_diagnose(CLI::App& app, Command& command) {
   CLI::App* const sub =
       app.add_subcommand("diagnose", "Say what the failing cases of a run compute instead (docs/diagnosis.md)");
   auto given = std::make_shared<DiagnoseArguments>();
-  sub->add_option("RUN", given->run, "run.json of `qkcts run -o`; adapter and corpus must still be there")->required();
+  sub->add_option(
+         "RUN", given->run,
+         "run.json of `qkcts run -o` or `check -o`; the adapter, or the results, and the corpus must still be there")
+      ->required();
   sub->add_option("--case", given->options.case_glob, "Only failing cases whose name matches this glob")
       ->type_name("GLOB");
   sub->add_option("--cases", given->options.cases, "So many of them, different contracts first; 0: all")

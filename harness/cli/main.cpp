@@ -74,9 +74,11 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", QKCTS_VERSION);
   qkcts::cli::Command command;
   qkcts::cli::add_contract(app, command);
+#ifdef QKCTS_REFERENCE
   qkcts::cli::add_generate(app, command);
   qkcts::cli::add_verify(app, command);
   qkcts::cli::add_inspect(app, command);
+#endif
   qkcts::cli::add_vectors(app, command);
   qkcts::cli::add_adapters(app, command);
   qkcts::cli::add_describe(app, command);
@@ -84,9 +86,17 @@ int main(int argc, char** argv) {
   qkcts::cli::add_export(app, command);
   qkcts::cli::add_answer(app, command);
   qkcts::cli::add_check(app, command);
+  qkcts::cli::add_gate(app, command);
+  qkcts::cli::add_baseline(app, command);
+  qkcts::cli::add_certify(app, command);
+  qkcts::cli::add_verify_certificate(app, command);
+  qkcts::cli::add_report(app, command);
+  qkcts::cli::add_bench(app, command);
+#ifdef QKCTS_REFERENCE
   qkcts::cli::add_explain(app, command);
   qkcts::cli::add_diagnose(app, command);
   qkcts::cli::add_adequacy(app, command);
+#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -12,101 +12,68 @@
 #include <unistd.h>
 
 #include "conformance/file.hpp"
+#include "harness/adapter_error.hpp"
 #include "harness/cli/arguments.hpp"
+#include "harness/cli/colour.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/demand_options.hpp"
+#include "harness/cli/isolation_options.hpp"
+#include "harness/cli/progress.hpp"
+#include "harness/cli/released_corpus.hpp"
+#include "harness/cli/report_files.hpp"
 #include "harness/cli/run.hpp"
 #include "harness/failure_text.hpp"
 #include "harness/interruption.hpp"
 #include "harness/relation_report.hpp"
-#include "harness/report_html.hpp"
-#include "harness/report_junit.hpp"
 #include "harness/report_text.hpp"
+#include "harness/run_journal.hpp"
 #include "harness/value_text.hpp"
 
 namespace qkcts::cli {
 namespace {
 
-constexpr int failures_printed_in_full = 10;
-
 struct RunArguments {
-  std::string adapter, corpus, profile, case_glob = "*", stages, limits, output;
+  std::string adapter, corpus, suite, profile, case_glob = "*", stages, output;
+  DemandArguments demands;
   bool some_stages = false;  // whatever the list holds
-  double timeout = 60;
-  int memory_mib = 0;
-  int repeat = 1;
-  bool in_process = false;
+  IsolationArguments isolation;
+  bool resume = false;
   bool relations_only = false;
   bool strict_protocol = false;
+  bool github = false, no_plain = false;
   bool diagnose = false;
   int diagnosed = DiagnoseOptions{}.cases;
   std::string bundle;
   std::vector<std::string> gtest;
 };
 
-// One line on a terminal that is drawn over; otherwise a line every few seconds.
-class Progress {
- public:
-  void start(std::size_t cases) { cases_ = cases; }
-
-  void after_case(const RunRecord& record, const CaseResult& result) {
-    print_failure(failure_text(record, result), result.slug, result.verdict);
-    const auto now = std::chrono::steady_clock::now();
-    const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
-    if (now - last_ < pause && record.cases.size() != cases_) return;
-    if (!terminal_ && now - start_ < pause) return;
-    last_ = now;
-    const double passed = std::chrono::duration<double>(now - start_).count();
-    const auto done = static_cast<double>(record.cases.size());
-    const double rest = passed / done * (static_cast<double>(cases_) - done);
-    fmt::print(stderr, "{}{} of {}, {:.0f} s passed, about {:.0f} s to go{}", terminal_ ? "\r" : "",
-               record.cases.size(), counted(cases_, "case", "cases"), passed, rest, terminal_ ? "  " : "\n");
-  }
-
-  // Nothing for an empty text.
-  void print_failure(const std::string& text, const std::string& slug, Verdict verdict) {
-    if (text.empty()) return;
-    clear();
-    if (++failures_ <= failures_printed_in_full) {
-      fmt::print("{}\n", text);
-    } else {
-      fmt::print("FAIL  {}  {}\n", slug, verdict_name(verdict));
-    }
-    std::fflush(stdout);
-  }
-
-  void clear() const {
-    if (terminal_) fmt::print(stderr, "\r{:70}\r", "");
-  }
-
- private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-  std::size_t cases_ = 0;
-  int failures_ = 0;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), last_ = start_;
-};
-
-void write_reports(const RunRecord& record, const std::string& folder) {
-  write_file_atomically(folder + "/run.json", run_json_text(record));
-  write_file_atomically(folder + "/junit.xml", junit_xml(record));
-  write_file_atomically(folder + "/report.html", report_html(record));
-  fmt::print("Reports: {0}/report.html  {0}/run.json  {0}/junit.xml\n", folder);
-}
-
 RunRequest request_from(const RunArguments& given) {
   RunRequest request;
   request.adapter = resolve_adapter(given.adapter);
   if (given.strict_protocol) request.adapter.strictness = Strictness::everything;
   request.corpus_path = given.corpus;
+  if (!given.suite.empty()) {
+    const ReleasedSuite suite = suite_from_argument(given.suite);
+    request.corpus_path = require_released_corpus(suite);
+    request.corpus_digest = suite.digest;
+  }
   request.case_glob = given.case_glob;
   if (!given.profile.empty()) request.options.profile = given.profile;
   if (given.some_stages) request.options.stages = stages_from_text(given.stages);
-  if (!given.limits.empty()) request.options.limits = limits_from_json(read_text_file(given.limits), given.limits);
-  request.options.repeat = given.repeat;
+  apply_demands(given.demands, request);
+  apply_isolation(given.isolation, request);
+  request.journal_folder = given.output;
+  request.resume = given.resume;
+  if (given.resume)
+    for (const std::string& argument : given.gtest)
+      if (argument.starts_with("--gtest_repeat"))
+        throw UsageError("--resume: rounds of --gtest_repeat are not told apart; leave one of the two out");
   if (given.relations_only) request.options.judging = Judging::relations_alone;
-  request.limits.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(given.timeout * 1000));
-  request.limits.resident_bytes = static_cast<std::size_t>(given.memory_mib) << 20;
-  request.isolation = given.in_process ? Isolation::in_process : Isolation::worker_process;
+  if (const double most = given.demands.demands.max_seconds; most > 0)
+    request.limits.stop_at =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(most * 1000));
   request.gtest_arguments = given.gtest;
+  request.plain = !given.output.empty() && !given.no_plain;
   request.command = command_line();
   request.suite_version = QKCTS_VERSION;
   return request;
@@ -114,8 +81,16 @@ RunRequest request_from(const RunArguments& given) {
 
 int run(const RunArguments& given) {
   const DiagnoseOptions diagnosis = {given.diagnosed, "*", given.bundle};
+  if (given.diagnose && !can_diagnose())
+    throw UsageError("--diagnose asks the reference, which this build leaves out (QKCTS_REFERENCE=OFF)");
   if (!given.bundle.empty()) make_report_folder(given.bundle);
-  return run_and_report(request_from(given), given.output, given.diagnose ? &diagnosis : nullptr);
+  try {
+    return run_and_report(request_from(given), {given.output, given.github}, given.diagnose ? &diagnosis : nullptr);
+  } catch (const AdapterError&) {
+    if (interruption() == 0) throw;
+    fmt::print(stderr, "qkcts: interrupted by signal {} before the first case\n", interruption());
+    return 128 + interruption();
+  }
 }
 
 // An adapter in this process may end it with any exit status. So the run is a child that says when it has come to its
@@ -156,27 +131,16 @@ void make_report_folder(const std::string& folder) {
   if (!std::filesystem::is_directory(folder, error)) throw WriteError(fmt::format("{}: is no folder", folder));
 }
 
-void diagnose_and_print(const RunRequest& request, RunRecord& record, const DiagnoseOptions& options) {
-  record.diagnosis =
-      diagnose(request, record, options, [](const CaseDiagnosis& one, std::size_t done, std::size_t all) {
-        if (isatty(STDERR_FILENO) == 0) return;
-        fmt::print(stderr, "\r{:70}\r", "");
-        if (done < all) fmt::print(stderr, "diagnosed {} of {}, last {:.40}", done, all, one.slug);
-      });
-  fmt::print("{}", diagnosis_text(*record.diagnosis));
-}
-
-int run_and_report(const RunRequest& request, const std::string& folder, const DiagnoseOptions* diagnosis) {
+int run_and_report(const RunRequest& request, const ReportRequest& reports, const DiagnoseOptions* diagnosis) {
+  const std::string& folder = reports.folder;
   if (!folder.empty()) make_report_folder(folder);
   catch_interruption();
-  Progress progress;
-  std::optional<RunRecord> record =
-      run_corpus(request, {[&](std::size_t cases) { progress.start(cases); },
-                           [&](const RunRecord& now, const CaseResult& result) { progress.after_case(now, result); },
-                           [&](const RunRecord& now, const RelationResult& result) {
-                             progress.print_failure(relation_failure_text(now, result), result.slug, result.verdict);
-                           }});
-  progress.clear();
+  RunDisplay display;
+  std::optional<RunRecord> record = run_corpus(
+      request, {[&](std::size_t cases) { display.start(cases); },
+                [&](const RunRecord& now, const CaseResult& result) { display.after_case(now, result); },
+                [&](const RunRecord& now, const RelationResult& result) { display.after_relation(now, result); }});
+  display.clear();
   if (!record) return 0;
   fmt::print("{} {} ({}) on {}, suite {} {}\n\n", record->description.name, record->description.version,
              request.adapter.given, request.corpus_path, record->corpus_suite, record->corpus_digest.substr(0, 12));
@@ -184,12 +148,14 @@ int run_and_report(const RunRequest& request, const std::string& folder, const D
     fmt::print("No case matches; `qkcts inspect {} --names` lists them.\n", shell_quoted(request.corpus_path));
   } else {
     if (!record->cases.empty() && request.options.judging == Judging::values_and_relations)
-      fmt::print("{}\n", result_table(*record));
+      print_coloured(run_tables(*record) + "\n");
     if (!record->relations.empty()) fmt::print("{}\n", relation_table_text(*record));
   }
   if (diagnosis != nullptr) diagnose_and_print(request, *record, *diagnosis);
-  fmt::print("{}", summary_text(*record));
+  print_coloured(summary_text(*record));
   if (!folder.empty()) write_reports(*record, folder);
+  if (reports.github) report_to_github(*record);
+  if (!request.journal_folder.empty() && nothing_is_left(*record)) remove_journal(request.journal_folder);
   return exit_code(*record);
 }
 
@@ -197,30 +163,30 @@ void add_run(CLI::App& app, Command& command) {
   CLI::App* const sub = app.add_subcommand("run", "Run an adapter on a corpus and judge what it computes");
   auto given = std::make_shared<RunArguments>();
   sub->add_option("ADAPTER", given->adapter,
-                  "Shared library, or scalar, avx2, mutants, template (options follow a '?'), or 'cmd:PROGRAM ...'")
+                  "Shared library, scalar, avx2, cuda, cuda_host, mutants or template (options follow a '?'), or "
+                  "'cmd:PROGRAM ...'")
       ->required();
-  sub->add_option("FILE", given->corpus, "Corpus of golden vectors (.h5)")->required();
+  sub->add_option("FILE", given->corpus, "Corpus of golden vectors (.h5)");
+  sub->add_option("--suite", given->suite, "In place of FILE: a released suite, e.g. smoke, which this program carries")
+      ->type_name("NAME");
   sub->add_option("GTEST", given->gtest, "Behind --: arguments of GoogleTest, e.g. --gtest_filter=*.probs");
   sub->add_option("--profile", given->profile, "Judge by this machine profile, not by the one the adapter names");
   sub->add_option("--case", given->case_glob, "Only cases whose name matches this glob")->type_name("GLOB");
   CLI::Option* const stages = sub->add_option("--stages", given->stages, "Only these stages, comma-separated");
   stages->type_name("LIST");
-  sub->add_option("--timeout", given->timeout, "Seconds that one case may take in the worker")
-      ->check(CLI::Range(0.001, 86400.0))
-      ->capture_default_str();
-  sub->add_option("--memory", given->memory_mib, "MiB that the worker may hold resident (default: 4/5 of the machine)")
-      ->check(CLI::Range(1, 1 << 30));
-  sub->add_option("--repeat", given->repeat, "Rounds per case; each is one end-aligned and one start-aligned call")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  sub->add_flag("--in-process", given->in_process, "No worker process: for debuggers; a crash ends the program");
+  add_isolation_options(*sub, given->isolation);
   sub->add_flag("--relations-only", given->relations_only,
                 "Judge relations alone (docs/relations.md): no golden value is used, and no machine profile need fit");
   sub->add_flag("--strict-protocol", given->strict_protocol,
                 "A command's messages and results must hold nothing that their schema does not know");
-  sub->add_option("--limits", given->limits, "Own tolerances (JSON), judged beside the proven budgets")
-      ->type_name("FILE");
-  sub->add_option("-o,--output", given->output, "Folder for run.json, junit.xml and report.html")->type_name("DIR");
+  add_demand_options(*sub, given->demands);
+  sub->add_option("--max-time", given->demands.demands.max_seconds,
+                  "Stop after so many seconds with what was judged; the rest is not_run")
+      ->check(CLI::Range(0.001, 1e6));
+  sub->add_option("-o,--output", given->output, "Folder for run.json and all reports")->type_name("DIR");
+  add_report_flags(*sub, given->github, given->no_plain);
+  sub->add_flag("--resume", given->resume, "Go on where the run that wrote to this folder was stopped or killed")
+      ->needs("--output");
   CLI::Option* const diagnose =
       sub->add_flag("--diagnose", given->diagnose, "Say what failing cases compute instead (docs/diagnosis.md)");
   sub->add_option("--diagnose-cases", given->diagnosed, "So many of them, different contracts first; 0: all")
@@ -233,12 +199,17 @@ void add_run(CLI::App& app, Command& command) {
   diagnose->excludes("--relations-only");
   sub->footer(
       "Example: qkcts run ./libmine.so core.h5 --case 'qwen3_rmsnorm/*' -o report\n"
+      "         qkcts run ./libmine.so --suite smoke --known-failures known.json --max-time 60\n"
       "         qkcts run 'cmd:python3 my_adapter.py' core.h5\n"
       "         qkcts run avx2 core.h5 -- --gtest_list_tests\n"
       "Exit code: 0 conforming, 1 not conforming, 4 the adapter cannot be run, 5 nothing was run");
   sub->callback([given, stages, &command] {
     given->some_stages = stages->count() > 0;
-    command = [given] { return given->in_process ? run_supervised(*given) : run(*given); };
+    if (!given->suite.empty() && given->corpus.rfind("--gtest", 0) == 0)  // what stands behind -- follows no FILE
+      given->gtest.insert(given->gtest.begin(), std::exchange(given->corpus, {}));
+    if (given->suite.empty() && given->corpus.empty()) throw CLI::RequiredError("FILE");
+    if (!given->suite.empty() && !given->corpus.empty()) throw UsageError("--suite stands in the place of FILE");
+    command = [given] { return given->isolation.in_process ? run_supervised(*given) : run(*given); };
   });
 }
 

@@ -116,9 +116,9 @@ int diff(const std::string& old_file, const std::string& new_file, bool as_json)
   return difference.none() ? 0 : 1;
 }
 
-int join(const std::vector<std::string>& files, const std::string& master) {
+int join(const std::vector<std::string>& files, const std::string& master, bool suites) {
   for (const std::string& file : files) check_untrusted_corpus(file);
-  const JoinReport report = join_corpora(files, master);
+  const JoinReport report = join_corpora(files, master, suites ? JoinOf::several_suites : JoinOf::one_suite);
   fmt::print("{}: {} in {}\ndigest {}\n", master, counted(report.cases, "case", "cases"),
              counted(files.size(), "file", "files"), report.digest);
   return 0;
@@ -144,17 +144,19 @@ void add_join(CLI::App& vectors, Command& command) {
   struct Arguments {
     std::vector<std::string> files;
     std::string master;
+    bool suites = false;
   };
   auto given = std::make_shared<Arguments>();
   CLI::App* const sub = vectors.add_subcommand("join", "One corpus out of several files, which stay where they are");
   sub->add_option("FILE", given->files, "Corpora, such as the shards of a plan, in the folder of the master")
       ->required();
   sub->add_option("-o,--output", given->master, "Master file to write: links to the cases of the others")->required();
+  sub->add_flag("--suites", given->suites, "Whole corpora of several suites: one that is called core+edge");
   sub->footer(
       "Example: qkcts generate core --shard 1/2 -o core.1of2.h5\n"
       "         qkcts generate core --shard 2/2 -o core.2of2.h5\n"
       "         qkcts vectors join core.1of2.h5 core.2of2.h5 -o core.h5");
-  sub->callback([given, &command] { command = [given] { return join(given->files, given->master); }; });
+  sub->callback([given, &command] { command = [given] { return join(given->files, given->master, given->suites); }; });
 }
 
 }  // namespace

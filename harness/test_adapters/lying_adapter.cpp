@@ -23,6 +23,9 @@
 #ifndef LYING_PROFILE
 #define LYING_PROFILE "f32"
 #endif
+#ifndef LYING_LAYOUTS
+#define LYING_LAYOUTS ""
+#endif
 #ifndef LYING_MORE
 #define LYING_MORE ""
 #endif
@@ -38,7 +41,8 @@ constexpr const char* description =
         "supports": {"q_norm.kind": ["none"], "k_norm.kind": ["none"], "rope.order": ["none"],
                      "score.softcap": [null], "mask.causal": [false])" LYING_MORE R"(},
         "limits": {"k_len": {"max": 64}},
-        "claims": {"bitwise_repeatable": )" LYING_CLAIM "}}";
+        "layouts": [)" LYING_LAYOUTS R"(],
+        "claims": {"bitwise_repeatable": )" LYING_CLAIM R"(, "batch_invariant": )" LYING_CLAIM "}}";
 
 qkcts_status describe(qkcts_text* json) {
   json->length = static_cast<std::uint32_t>(std::strlen(description));
@@ -69,41 +73,74 @@ std::size_t count(const qkcts_tensor* tensor) {
   return n;
 }
 
-void attention(const qkcts_run_args& args) {
-  const qkcts_shape& s = *args.shape;
-  const qkcts_outputs& out = *args.outputs;
-  const std::int64_t group = s.q_heads / s.kv_heads;
-  std::vector<float> scores(static_cast<std::size_t>(s.k_len)), weights(scores.size());
-  for (std::int64_t row = 0; row < s.batch * s.q_heads * s.q_len; ++row) {
-    const std::int64_t kv = row / s.q_len / group * s.k_len;
-    const float* const q = floats(args.inputs->q) + row * s.head_dim;
-    float maximum = -std::numeric_limits<float>::infinity();
-    for (std::int64_t j = 0; j < s.k_len; ++j) {
-      const float* const k = floats(args.inputs->k) + (kv + j) * s.head_dim;
-      float sum = 0;
-      for (std::int64_t d = 0; d < s.head_dim; ++d) sum += q[d] * k[d];
-      scores[static_cast<std::size_t>(j)] = sum / std::sqrt(static_cast<float>(s.head_dim));
-      maximum = std::fmax(maximum, scores[static_cast<std::size_t>(j)]);
-    }
-    float total = 0;
-    for (std::size_t j = 0; j < scores.size(); ++j) total += weights[j] = std::exp(scores[j] - maximum);
-    for (float& weight : weights) weight /= total;
-    for (std::size_t j = 0; j < scores.size(); ++j) {
-      const std::size_t at = static_cast<std::size_t>(row) * scores.size() + j;
-      if (out.stage[QKCTS_STAGE_SCORES] != nullptr) floats(out.stage[QKCTS_STAGE_SCORES])[at] = scores[j];
-      if (out.stage[QKCTS_STAGE_MASKED] != nullptr) floats(out.stage[QKCTS_STAGE_MASKED])[at] = scores[j];
-      if (out.stage[QKCTS_STAGE_PROBS] != nullptr) floats(out.stage[QKCTS_STAGE_PROBS])[at] = weights[j];
-    }
-    if (out.stage[QKCTS_STAGE_LSE] != nullptr) floats(out.stage[QKCTS_STAGE_LSE])[row] = maximum + std::log(total);
-    if (out.stage[QKCTS_STAGE_OUTPUT] == nullptr) continue;
-    for (std::int64_t d = 0; d < s.v_head_dim; ++d) {
-      float sum = 0;
-      for (std::int64_t j = 0; j < s.k_len; ++j) {
-        sum += weights[static_cast<std::size_t>(j)] * floats(args.inputs->v)[(kv + j) * s.v_head_dim + d];
-      }
-      floats(out.stage[QKCTS_STAGE_OUTPUT])[row * s.v_head_dim + d] = sum;
+// A tensor of up to four axes, read as its strides say, or, on request, as if there were none.
+struct View {
+  View(const qkcts_tensor* tensor, bool dense) {
+    if (tensor == nullptr) return;
+    first = reinterpret_cast<float*>(static_cast<char*>(tensor->data) + tensor->byte_offset);
+    std::int64_t row_major = 1;
+    for (int axis = tensor->ndim; axis-- > 0;) {
+      stride[axis] = dense ? row_major : tensor->strides[axis];
+      row_major *= tensor->shape[axis];
     }
   }
+  float& at(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t i = 0) const {
+    return first[b * stride[0] + h * stride[1] + t * stride[2] + i * stride[3]];
+  }
+  void put(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t i, float value) const {
+    if (first != nullptr) at(b, h, t, i) = value;
+  }
+
+  float* first = nullptr;
+  std::int64_t stride[4] = {};
+};
+
+struct Views {
+  explicit Views(const qkcts_run_args& args)
+      : q(args.inputs->q, fault == "dense_inputs"),
+        k(args.inputs->k, fault == "dense_inputs"),
+        v(args.inputs->v, fault == "dense_inputs"),
+        scores(args.outputs->stage[QKCTS_STAGE_SCORES], false),
+        masked(args.outputs->stage[QKCTS_STAGE_MASKED], false),
+        probs(args.outputs->stage[QKCTS_STAGE_PROBS], false),
+        lse(args.outputs->stage[QKCTS_STAGE_LSE], false),
+        output(args.outputs->stage[QKCTS_STAGE_OUTPUT], fault == "dense_outputs") {}
+  View q, k, v, scores, masked, probs, lse, output;
+};
+
+void attention_row(const Views& x, const qkcts_shape& s, std::int64_t b, std::int64_t h, std::int64_t t) {
+  const std::int64_t kv = h / (s.q_heads / s.kv_heads);
+  std::vector<float> scores(static_cast<std::size_t>(s.k_len)), weights(scores.size());
+  float maximum = -std::numeric_limits<float>::infinity();
+  for (std::int64_t j = 0; j < s.k_len; ++j) {
+    float sum = 0;
+    for (std::int64_t d = 0; d < s.head_dim; ++d) sum += x.q.at(b, h, t, d) * x.k.at(b, kv, j, d);
+    scores[static_cast<std::size_t>(j)] = sum / std::sqrt(static_cast<float>(s.head_dim));
+    maximum = std::fmax(maximum, scores[static_cast<std::size_t>(j)]);
+  }
+  float total = 0;
+  for (std::size_t j = 0; j < scores.size(); ++j) total += weights[j] = std::exp(scores[j] - maximum);
+  for (float& weight : weights) weight /= total;
+  for (std::int64_t j = 0; j < s.k_len; ++j) {
+    x.scores.put(b, h, t, j, scores[static_cast<std::size_t>(j)]);
+    x.masked.put(b, h, t, j, scores[static_cast<std::size_t>(j)]);
+    x.probs.put(b, h, t, j, weights[static_cast<std::size_t>(j)]);
+  }
+  x.lse.put(b, h, t, 0, maximum + std::log(total));
+  if (x.output.first == nullptr) return;
+  for (std::int64_t d = 0; d < s.v_head_dim; ++d) {
+    float sum = 0;
+    for (std::int64_t j = 0; j < s.k_len; ++j) sum += weights[static_cast<std::size_t>(j)] * x.v.at(b, kv, j, d);
+    x.output.at(b, h, t, d) = sum;
+  }
+}
+
+void attention(const qkcts_run_args& args) {
+  const qkcts_shape& s = *args.shape;
+  const Views views(args);
+  for (std::int64_t b = 0; b < s.batch; ++b)
+    for (std::int64_t h = 0; h < s.q_heads; ++h)
+      for (std::int64_t t = 0; t < s.q_len; ++t) attention_row(views, s, b, h, t);
 }
 
 // Ends by itself only after 4 TiB.
@@ -114,6 +151,7 @@ int overflow_the_stack(int depth) {
   return overflow_the_stack(depth + 1) + frame[0];
 }
 
+// In a session of its own, with every descriptor of ours: the pipes do not close when this process ends.
 void leave_a_daemon_behind() {
   if (fork() != 0) return;
   setsid();
@@ -135,6 +173,7 @@ qkcts_status act(const qkcts_run_args& args) {
   if (fault == "throw") throw std::runtime_error("across the border");
   if (fault == "stack") overflow_the_stack(0);
   if (fault == "rounding") std::fesetround(FE_UPWARD);
+  if (fault == "slow") usleep(100000);
   if (fault == "hang") {
     for (;;) pause();
   }
@@ -160,7 +199,26 @@ qkcts_status act(const qkcts_run_args& args) {
     for (int i = 0; i < 100000; ++i) std::fprintf(stderr, "line %d of far too many\n", i);
   }
   if (fault == "conversation") close(3);
-  if (fault == "daemon") leave_a_daemon_behind();
+  if (fault.starts_with("daemon")) leave_a_daemon_behind();
+  if (fault == "daemon_exit") _exit(5);
+  if (fault == "daemon_hang") {
+    for (;;) pause();
+  }
+  if (fault == "spin") {
+    for (volatile int turns = 0;;) seen = turns;
+  }
+  if (fault == "text_size") args.message->struct_size = 8;
+  if (fault == "reserve") {
+    void* const reserved =
+        mmap(nullptr, std::size_t{1} << 40, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED) return QKCTS_OUT_OF_MEMORY;
+    munmap(reserved, std::size_t{1} << 40);
+  }
+  if (fault == "other_table") {  // the next process that loads this library finds another one
+    std::FILE* const mark = std::fopen(std::getenv("LYING_TABLE_MARK"), "w");
+    std::fclose(mark);
+    _exit(3);
+  }
   if (fault == "memory") {
     constexpr std::size_t mebibyte = std::size_t{1} << 20;
     for (std::size_t i = 0; i < 4096; ++i) {
@@ -187,13 +245,28 @@ qkcts_status act(const qkcts_run_args& args) {
 // Misdeeds on the results.
 void falsify(const qkcts_run_args& args) {
   const qkcts_tensor* const output = args.outputs->stage[QKCTS_STAGE_OUTPUT];
-  float* const last = floats(output) + count(output) - 1;
+  if (output == nullptr) return;
+  const qkcts_shape& shape = *args.shape;
+  const View view(output, false);
+  float* const last = &view.at(shape.batch - 1, shape.q_heads - 1, shape.q_len - 1, shape.v_head_dim - 1);
+  float* const last_of_first = &view.at(0, shape.q_heads - 1, shape.q_len - 1, shape.v_head_dim - 1);
   if (fault == "unwritten") {
     const std::uint32_t poison = 0x7FA5C3D1u;
     std::memcpy(last, &poison, sizeof poison);
   }
   if (fault == "nan") *last = std::numeric_limits<float>::quiet_NaN();
   if (fault == "wrong") *last += 1;
+  if (fault == "unwritten_row") {
+    const std::uint32_t poison = 0x7FA5C3D1u;
+    for (std::int64_t i = 0; i < shape.v_head_dim; ++i) std::memcpy(last - i * view.stride[3], &poison, sizeof poison);
+  }
+  if (fault == "taps" && args.outputs->stage[QKCTS_STAGE_PROBS] == nullptr) *last = std::nextafterf(*last, 0.0f);
+  if (fault == "taps_wrong" && args.outputs->stage[QKCTS_STAGE_PROBS] == nullptr) *last += 1;
+  if (fault == "large_batch" && shape.batch == 33) *last = std::nextafterf(*last, 0.0f);
+  if (fault == "large_batch_wrong" && shape.batch == 33) *last += 1;
+  if (fault == "alone" && shape.batch == 1) *last = std::nextafterf(*last, 0.0f);
+  if (fault == "first_place" && shape.batch > 1) *last_of_first = std::nextafterf(*last_of_first, 0.0f);
+  if (fault == "large_batch_crash" && shape.batch == 33) std::abort();
   if (fault == "restless" && ++calls % 2 == 0) *last = std::nextafterf(*last, 0.0f);
   if (fault == "restless_wrong" && ++calls % 2 == 0) *last += 1;
 }
@@ -223,5 +296,8 @@ constexpr qkcts_adapter_table table = {sizeof(qkcts_adapter_table),
 }  // namespace
 
 const qkcts_adapter_table* qkcts_adapter(void) {
-  return &table;
+  static qkcts_adapter_table given = table;
+  const char* const mark = std::getenv("LYING_TABLE_MARK");
+  if (mark != nullptr && access(mark, F_OK) == 0) given.struct_size = 12;
+  return &given;
 }

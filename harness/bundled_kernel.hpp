@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bundled adapter in this process: what it makes of a case under a contract that need not be the case's own. Bundled
-// kernels neither crash nor hang, but for mutants made to, which are not asked.
+// kernels neither crash nor hang, but for mutants made to, which are not asked. Several objects may be used at once.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,14 @@
 #include "harness/execution.hpp"
 #include "vectors/golden_case.hpp"
 
-namespace qkcts::cli {
+namespace qkcts {
 
-class Kernel {
+class BundledKernel {
  public:
   // "scalar", "mutants?mutant=ID". Throws AdapterError.
-  explicit Kernel(const std::string& spec);
+  explicit BundledKernel(const std::string& spec);
+  // Of a library that was described before: a description is long, and its schema is checked each time.
+  BundledKernel(const std::string& spec, AdapterDescription description);
 
   const std::string& spec() const { return spec_; }
   const AdapterDescription& description() const { return description_; }
@@ -38,4 +40,4 @@ std::vector<double> stage_values(const StageBytes& outputs, qkcts_stage stage, F
 // Stages that fail by this profile of the case.
 StageSet failing_stages(const GoldenCase& golden, const StageBytes& outputs, std::size_t profile);
 
-}  // namespace qkcts::cli
+}  // namespace qkcts

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/cli/adequacy_kernel.hpp"
+#include "harness/bundled_kernel.hpp"
 
 #include <cstring>
 
 #include "harness/adapter_runner.hpp"
 #include "harness/judgement.hpp"
 
-namespace qkcts::cli {
+namespace qkcts {
 
-Kernel::Kernel(const std::string& spec) : spec_(spec), library_(resolve_adapter(spec).path) {
-  description_ = description_from_adapter(library_.describe(), spec);
+BundledKernel::BundledKernel(const std::string& spec)
+    : BundledKernel(spec, description_from_adapter(AdapterLibrary(resolve_adapter(spec).path).describe(), spec)) {}
+
+BundledKernel::BundledKernel(const std::string& spec, AdapterDescription description)
+    : spec_(spec), library_(resolve_adapter(spec).path), description_(std::move(description)) {
   std::string reason;
   usable_ = library_.probe(reason) == QKCTS_OK;
   if (usable_) library_.prepare(resolve_adapter(spec).options);
 }
 
-std::optional<StageBytes> Kernel::outputs(const Case& c) const {
+std::optional<StageBytes> BundledKernel::outputs(const Case& c) const {
   if (!usable_ || !unsupported_reason(description_, c).empty()) return std::nullopt;
   ExecutionRequest request;
   request.terms = c.contract.terms;
@@ -51,4 +54,4 @@ StageSet failing_stages(const GoldenCase& golden, const StageBytes& outputs, std
   return failing;
 }
 
-}  // namespace qkcts::cli
+}  // namespace qkcts

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DPROGRAM=qkcts -DCORPUS=smoke.h5 -P probe_test.cmake
+execute_process(COMMAND "${PROGRAM}" run cuda "${CORPUS}" RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
+if(code EQUAL 5)
+  if(NOT "${out}${err}" MATCHES "not run: no CUDA device")
+    message(FATAL_ERROR "exit code 5, but nothing about a missing device:\n${out}${err}")
+  endif()
+  if("${out}${err}" MATCHES "[0-9]+ pass|CONFORMING")
+    message(FATAL_ERROR "a run that did not take place speaks of passes:\n${out}${err}")
+  endif()
+elseif(NOT code EQUAL 0)
+  message(FATAL_ERROR "exit code ${code}:\n${out}${err}")
+elseif(NOT "${out}" MATCHES "13 pass")
+  message(FATAL_ERROR "exit code 0 without 13 passed cases:\n${out}${err}")
+endif()

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run rendered again. run.json is the source; nothing is run.
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+#include "conformance/file.hpp"
+#include "harness/cli/arguments.hpp"
+#include "harness/cli/colour.hpp"
+#include "harness/cli/commands.hpp"
+#include "harness/cli/report_files.hpp"
+#include "harness/cli/run.hpp"
+#include "harness/report_ctrf.hpp"
+#include "harness/report_gitlab.hpp"
+#include "harness/report_html.hpp"
+#include "harness/report_junit.hpp"
+#include "harness/report_markdown.hpp"
+#include "harness/report_text.hpp"
+
+namespace qkcts::cli {
+namespace {
+
+struct ReportArguments {
+  std::string run, html, markdown, junit, ctrf, gitlab, folder, adequacy, against;
+  bool github = false, text = false;
+};
+
+HtmlExtras extras_from(const ReportArguments& given) {
+  HtmlExtras extras;
+  if (!given.adequacy.empty()) extras.adequacy = kill_matrix_from_json(read_text_file(given.adequacy), given.adequacy);
+  if (!given.against.empty()) extras.against = contract_from_argument(given.against);
+  return extras;
+}
+
+int report(const ReportArguments& given) {
+  const RunRecord record = read_run_record(given.run);
+  const HtmlExtras extras = extras_from(given);
+  if (!given.folder.empty()) {
+    make_report_folder(given.folder);
+    write_reports(record, given.folder, extras);
+  }
+  if (!given.html.empty()) write_file_atomically(given.html, report_html(record, extras));
+  if (!given.markdown.empty()) write_file_atomically(given.markdown, report_markdown(record));
+  if (!given.junit.empty()) write_file_atomically(given.junit, junit_xml(record));
+  if (!given.ctrf.empty()) write_file_atomically(given.ctrf, ctrf_json_text(record));
+  if (!given.gitlab.empty()) write_file_atomically(given.gitlab, gitlab_code_quality(record));
+  const bool files = !(given.html + given.markdown + given.junit + given.ctrf + given.gitlab + given.folder).empty();
+  if (given.text || (!files && !given.github)) print_coloured(run_text(record));
+  if (given.github) report_to_github(record);
+  return 0;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Command& command) {
+  CLI::App* const sub =
+      app.add_subcommand("report", "Render a run again: as text, page, or for a test server (docs/report_format.md)");
+  auto given = std::make_shared<ReportArguments>();
+  sub->add_option("RUN", given->run, "run.json of `qkcts run -o` or `check -o`")->required();
+  sub->add_flag("--text", given->text, "To the standard output, as `run` prints it; the default without other formats");
+  sub->add_option("--html", given->html, "One page without scripts and without anything to fetch")->type_name("FILE");
+  sub->add_option("--markdown", given->markdown, "For a merge request or a wiki")->type_name("FILE");
+  sub->add_option("--junit", given->junit, "JUnit XML; GitLab, Jenkins and others take it as a test report")
+      ->type_name("FILE");
+  sub->add_option("--ctrf", given->ctrf, "Common Test Report Format (JSON)")->type_name("FILE");
+  sub->add_option("--gitlab", given->gitlab, "GitLab Code Quality (JSON): merge requests show what is new")
+      ->type_name("FILE");
+  sub->add_flag("--github", given->github,
+                "Annotations for GitHub Actions, and a summary in $GITHUB_STEP_SUMMARY if it is set");
+  sub->add_option("-o,--output", given->folder, "Folder for all of them")->type_name("DIR");
+  sub->add_option("--adequacy", given->adequacy, "`qkcts adequacy --format json`: its kill matrix joins the page")
+      ->type_name("FILE");
+  sub->add_option("--against", given->against, "Contract that the page compares those of the run with")
+      ->type_name("CONTRACT");
+  sub->footer(
+      "Examples: qkcts report report/run.json\n"
+      "          qkcts report report/run.json --html page.html --adequacy adequacy.json --against plain_sdpa\n"
+      "          qkcts report report/run.json --github --junit junit.xml\n"
+      "Exit code: 0 done, whatever the run found; 3 the file is no run.json, or damaged; 6 a report cannot be written");
+  sub->callback([given, &command] { command = [given] { return report(*given); }; });
+}
+
+}  // namespace qkcts::cli
