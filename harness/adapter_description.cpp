@@ -94,8 +94,8 @@ AdapterDescription description_from_json(std::string_view text, std::string_view
   require_schema(document, "adapter_describe", origin);
   AdapterDescription description;
   description.text = canonical_text(document);
-  description.name = utf8_text(document.at("name").get<std::string>());
-  description.version = utf8_text(document.at("version").get<std::string>());
+  description.name = utf8_line(document.at("name").get<std::string>());
+  description.version = utf8_line(document.at("version").get<std::string>());
   description.build = utf8_text(document.value("build", ""));
   description.device = utf8_text(document.value("device", ""));
   for (const Json& name : document.at("formats")) description.formats.push_back(*format_named(name.get<std::string>()));

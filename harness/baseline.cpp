@@ -47,7 +47,7 @@ BaselineRun baseline_of(const RunRecord& record, const std::string& machine_clas
   run.scope = {record.description.name, machine_class, record.corpus_suite, record.corpus_digest};
   for (const CaseResult& result : record.cases)
     for (const StageResult& stage : result.stages) {
-      if (!stage.judgement || violates(stage.verdict)) continue;
+      if (!stage.judgement || violates(stage.verdict) || stage.verdict == Verdict::xfail) continue;
       run.entries.push_back({result.contract, result.slug, stage.stage, result.profile, result.implementation,
                              stage.judgement->max_ulp, stage.judgement->max_ratio, stage.output_sha256});
     }

@@ -117,18 +117,22 @@ BitComparison compare(const GoldenCase& golden, qkcts_stage stage, const Bytes& 
   return result;
 }
 
-// Keeps the judgement that says most: the gravest, and among equals the one nearest to or farthest beyond Delta. Says
-// whether it is the new one.
+// Keeps the judgement that says most: the gravest, and among equals the one nearest to or farthest beyond Delta; and of
+// the user's own limits the one that was broken most, whichever call that was. Says whether the judgement is the new
+// one.
 bool merge(StageResult& stage, StageJudgement judgement) {
   const bool first = !stage.judgement.has_value();
   const bool graver_one = !first && judgement.verdict > stage.judgement->verdict;
-  const bool worse = !first && judgement.verdict == stage.judgement->verdict &&
-                     (judgement.max_ratio > stage.judgement->max_ratio ||
-                      (judgement.limit && judgement.limit->violations > stage.judgement->limit->violations));
+  const bool worse =
+      !first && judgement.verdict == stage.judgement->verdict && judgement.max_ratio > stage.judgement->max_ratio;
   stage.verdict = first ? judgement.verdict : graver(stage.verdict, judgement.verdict);
-  if (!first && !graver_one && !worse) return false;
-  stage.judgement = std::move(judgement);
-  return true;
+  auto limit = judgement.limit;
+  if (!first && stage.judgement->limit && (!limit || stage.judgement->limit->violations > limit->violations))
+    limit = stage.judgement->limit;
+  const bool taken = first || graver_one || worse;
+  if (taken) stage.judgement = std::move(judgement);
+  stage.judgement->limit = std::move(limit);
+  return taken;
 }
 
 std::string bits_digest(const Bytes& bytes) {

@@ -4,6 +4,7 @@
 
 #include "harness/certificate.hpp"
 #include "harness/failure_text.hpp"
+#include "harness/report_markdown.hpp"
 
 namespace qkcts {
 
@@ -34,7 +35,8 @@ std::string rerun_command(const Json& terms) {
       fmt::format("qkcts certify {} --suite {}", shell_quoted(text_of(terms.at("adapter"))), suites_argument(terms));
   for (const Json& glob : terms.at("declared_contracts")) command += " --contract " + shell_quoted(text_of(glob));
   for (const Json& format : terms.at("declared_formats")) command += " --format " + shell_quoted(text_of(format));
-  if (const std::string profile = text_of(terms.at("profile")); !profile.empty()) command += " --profile " + profile;
+  if (const std::string profile = text_of(terms.at("profile")); !profile.empty())
+    command += " --profile " + shell_quoted(profile);
   if (terms.at("repeat") != 2) command += fmt::format(" --repeat {}", terms.at("repeat").get<int>());
   if (!terms.at("known_failures").is_null()) command += " --known-failures FILE";
   return command + " --nonce YOUR_OWN -o again";
@@ -68,7 +70,8 @@ std::string known_failures_text(const Json& known) {
   std::string text;
   for (const Json& entry : known)
     text += fmt::format("- `{}` until {}: {} ({}); {}\n", text_of(entry.at("case")), text_of(entry.at("expires")),
-                        text_of(entry.at("reason")), text_of(entry.at("link")), text_of(entry.at("state")));
+                        markdown_text(text_of(entry.at("reason"))), markdown_text(text_of(entry.at("link"))),
+                        text_of(entry.at("state")));
   return text.empty() ? "None.\n" : text;
 }
 
@@ -87,7 +90,7 @@ std::string source_text(const Json& suite) {
 
 std::string certificate_summary(const Json& certificate) {
   const Json &claims = certificate.at("claims"), &terms = certificate.at("terms"), &scope = claims.at("scope");
-  std::string text = fmt::format("# {}\n\n", text_of(claims.at("title")));
+  std::string text = fmt::format("# {}\n\n", markdown_text(text_of(claims.at("title"))));
   text += claims.at("conforms").get<bool>()
               ? "Every judged element lies within its proven budget.\n\n"
               : "THIS IMPLEMENTATION DOES NOT CONFORM in the scope of this certificate.\n\n";
@@ -100,9 +103,9 @@ std::string certificate_summary(const Json& certificate) {
   text += fmt::format(
       "\n## Scope\n\nAdapter {} {}, `{}`, SHA-256 `{}`.\nImplementations: {}\nFormats and profiles: {}\nStages: "
       "{}\nContracts (cases): {}\n\n",
-      text_of(scope.at("adapter")), text_of(scope.at("version")), text_of(terms.at("adapter")),
-      text_of(terms.at("adapter_sha256")), scope.at("implementations").dump(), scope.at("profiles").dump(),
-      scope.at("stages").dump(), contracts_text(scope));
+      markdown_text(text_of(scope.at("adapter"))), markdown_text(text_of(scope.at("version"))),
+      text_of(terms.at("adapter")), text_of(terms.at("adapter_sha256")), scope.at("implementations").dump(),
+      scope.at("profiles").dump(), scope.at("stages").dump(), contracts_text(scope));
   text += terms.at("declared_contracts").empty() && terms.at("declared_formats").empty()
               ? "The capability set is what describe() declared before the run; see `terms.description`.\n\n"
               : fmt::format(

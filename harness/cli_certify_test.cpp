@@ -152,7 +152,9 @@ TEST_F(CliCertify, AWrongKernelIsCertifiedAsWrong) {
   EXPECT_EQ(wrong.code, 1) << wrong.out << wrong.err;
   EXPECT_EQ(certificate_in("wrong")["claims"]["conforms"], false);
   EXPECT_NE(read_text_file(path("wrong/summary.md")).find("DOES NOT CONFORM"), std::string::npos);
-  EXPECT_EQ(verified("wrong").code, 0) << "all is as claimed: it does not conform";
+  const ProgramOutput judged = verified("wrong");
+  EXPECT_EQ(judged.code, 0) << "all is as claimed: it does not conform";
+  EXPECT_NE(judged.out.find("NOT CONFORMING in its scope"), std::string::npos) << judged.out;
 }
 
 TEST_F(CliCertify, DeclaredScopeIsHeld) {
@@ -172,6 +174,32 @@ TEST_F(CliCertify, DeclaredScopeIsHeld) {
   // The template declares everything unsupported: whoever declares more than describe() does fails.
   EXPECT_EQ(qkcts("certify template --suite smoke --nonce n -o " + path("none")).code, 5);
   EXPECT_NE(qkcts("certify template --suite smoke --contract plain_sdpa --nonce n -o " + path("none")).code, 0);
+}
+
+// Whoever holds the adapter can see that the seed was not chosen.
+TEST_F(CliCertify, TheAdapterShowsWhereTheSeedCameFrom) {
+  const ProgramOutput without = verified("certificate");
+  EXPECT_NE(without.out.find("not checked: that the seed follows"), std::string::npos) << without.out;
+  const ProgramOutput with = qkcts("verify-certificate " + path("certificate") + " --adapter scalar");
+  EXPECT_EQ(with.code, 0) << with.out << with.err;
+  EXPECT_EQ(with.out.find("not checked: that the seed"), std::string::npos) << with.out;
+  const ProgramOutput other = qkcts("verify-certificate " + path("certificate") + " --adapter template");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.out.find("the seed does not follow from adapter and nonce"), std::string::npos) << other.out;
+}
+
+// Nothing is left out of a certificate on the quiet, and no file that was named is passed over.
+TEST_F(CliCertify, NothingIsLeftOut) {
+  const ProgramOutput filtered = qkcts("certify scalar --suite smoke -o " + path("x"), "GTEST_FILTER='plain*'");
+  EXPECT_EQ(filtered.code, 2);
+  EXPECT_NE(filtered.err.find("GTEST_FILTER"), std::string::npos) << filtered.err;
+  EXPECT_EQ(qkcts("certify scalar --suite smoke,smoke -o " + path("x")).code, 2);
+  for (const std::string& command :
+       {"certify scalar --suite smoke -o " + path("x"), "verify-certificate " + path("certificate")}) {
+    const ProgramOutput absent = qkcts(command + " --corpus " + path("absent.h5"));
+    EXPECT_EQ(absent.code, 3) << command;
+    EXPECT_NE(absent.err.find("is no corpus of these suites"), std::string::npos) << absent.err;
+  }
 }
 
 TEST_F(CliCertify, UsageIsChecked) {

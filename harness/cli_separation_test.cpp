@@ -107,6 +107,12 @@ TEST_F(SeparationCli, TheDrawingIsOneFile) {
     EXPECT_NE(svg.find(part), std::string::npos) << part;
   for (const char* outside : {"http://www.w3.org/1999/xlink", "<script", "href"})
     EXPECT_EQ(svg.find(outside), std::string::npos) << outside;
+  // A row of zeros has no place on a scale of logarithms.
+  const std::string zeros = path("zeros.h5");
+  ASSERT_EQ(qkcts("generate --contract qwen3_rmsnorm --family eps_edge --format bfloat16 --eps 1e-8 -o " + zeros).code,
+            0);
+  EXPECT_EQ(qkcts("inspect " + zeros + " --separation --svg " + path("zeros.svg")).code, 0);
+  EXPECT_LT(std::filesystem::file_size(path("zeros.svg")), 100000U);
   const ProgramOutput nothing = qkcts("inspect " + corpus + " --separation --contract nothing --svg " + file);
   EXPECT_EQ(nothing.code, 3);
   EXPECT_NE(nothing.err.find("no case to draw"), std::string::npos) << nothing.err;

@@ -119,7 +119,11 @@ Execution ResultReader::read_case(const std::string& slug, const Case& asked, St
   if (file_.read_text(group, exchange::request_digest) != request_digest(asked))
     return violation(Verdict::error_protocol, fmt::format("/{}: request_digest is that of another request", group));
   const std::string outcome = text_or(file_, group, exchange::outcome, "ok");
-  if (outcome != "ok") return ended(outcome, text_or(file_, group, exchange::message, ""));
+  if (outcome != "ok") {
+    Execution execution = ended(outcome, text_or(file_, group, exchange::message, ""));
+    execution.implementation = text_or(file_, group, exchange::implementation, "");
+    return execution;
+  }
   const std::string folder = fmt::format("{}/{}", group, schema::stages);
   std::vector<StoredMember> members;
   if (contains(file_.members(group), schema::stages)) members = file_.members(folder);

@@ -93,6 +93,10 @@ class Gate {
             fmt::format("{}{}{}", verdict_name(found.second->verdict), known_.contains(key) ? ", was no failure" : "",
                         found.first->detail.empty() ? "" : ": " + found.first->detail),
             0);
+    for (const RelationResult& relation : current_.relations)
+      if (violates(relation.verdict))
+        result_.findings.push_back(
+            {GateFindingKind::violates, relation.slug, "relation", std::string(verdict_name(relation.verdict)), 0});
   }
 
   bool nothing_judged() const {
@@ -174,7 +178,8 @@ int GateResult::exit_code(const GateOptions& options) const {
       std::any_of(findings.begin(), findings.end(), [&](const GateFinding& f) { return fails(f, options); });
   const bool violated = !findings.empty() && findings.front().kind == GateFindingKind::violates;
   if (violated) return 1;
-  if (!nothing_because.empty()) return nothing_judged && options.allow_not_run ? 0 : 5;
+  // Where the device is not there, nothing is missing that --allow-not-run does not allow; what fails, fails.
+  if (!nothing_because.empty()) return nothing_judged && options.allow_not_run ? (failing ? 1 : 0) : 5;
   return failing ? 1 : 0;
 }
 

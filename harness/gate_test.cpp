@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <functional>
 #include <limits>
 
@@ -110,6 +112,48 @@ TEST(Gate, WhatTheRunDidNotComeToFailsUnlessThatIsAllowed) {
   now.cases.clear();
   EXPECT_EQ(gate_code(before, now), 5);
   EXPECT_EQ(gate_code(before, now, allowing), 0) << "a machine without the device";
+}
+
+// A declaration that shrank is no missing device.
+TEST(Gate, NothingButUnsupportedFailsWhateverIsAllowed) {
+  const RunRecord before = with_figures(0.1, 0.4);
+  RunRecord now = before;
+  for (StageResult& stage : now.cases[0].stages) {
+    stage.verdict = Verdict::unsupported;
+    stage.judgement.reset();
+  }
+  GateOptions allowing;
+  allowing.allow_not_run = true;
+  EXPECT_EQ(gate_code(before, now), 5);
+  EXPECT_EQ(gate_code(before, now, allowing), 1);
+}
+
+TEST(Gate, ABrokenRelationFails) {
+  const RunRecord before = with_figures(0.1, 0.4);
+  RunRecord now = before;
+  now.relations.emplace_back();
+  now.relations.back().slug = "hand/pair";
+  now.relations.back().verdict = Verdict::pass;
+  EXPECT_EQ(gate_code(before, now), 0);
+  now.relations.back().verdict = Verdict::fail;
+  EXPECT_EQ(gate_code(before, now), 1);
+}
+
+TEST(Baseline, AKnownFailureIsNoMeasure) {
+  RunRecord failing = with_figures(0.1, 0.4);
+  EXPECT_FALSE(baseline_from(failing).runs[0].entries.empty());
+  for (StageResult& stage : failing.cases[0].stages) stage.verdict = Verdict::xfail;
+  EXPECT_TRUE(baseline_from(failing).runs[0].entries.empty());
+}
+
+TEST(Gate, AnnotationsCannotBeContinuedFromOutside) {
+  RunRecord now = with_figures(0.1, 0.4);
+  now.cases[0].stages[0].verdict = Verdict::fail;
+  now.cases[0].detail = "first\n::error::second %";
+  const GateResult result = gate(baseline_from(with_figures(0.1, 0.4)), now, {});
+  const std::string text = gate_annotations(result, {});
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_NE(text.find("first%0A::error::second %25"), std::string::npos) << text;
 }
 
 TEST(Gate, OnlyWhatIsComparableIsCompared) {

@@ -5,13 +5,13 @@
 #include <map>
 
 #include "harness/gate.hpp"
+#include "harness/report_github.hpp"
 #include "harness/value_text.hpp"
 
 namespace qkcts {
 namespace {
 
-constexpr std::size_t most_listed = 20;      // of each kind
-constexpr std::size_t most_annotations = 9;  // GitHub shows ten of a step
+constexpr std::size_t most_listed = 20;  // of each kind
 
 std::string_view title(GateFindingKind kind) {
   switch (kind) {
@@ -33,12 +33,6 @@ std::string_view title(GateFindingKind kind) {
 
 std::string stages_text(std::size_t count) {
   return counted(count, "case stage", "case stages");
-}
-
-// A percent sign would begin an escape in a command of the runner.
-std::string escaped(std::string text) {
-  for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos; at += 3) text.replace(at, 1, "%25");
-  return text;
 }
 
 }  // namespace
@@ -85,10 +79,10 @@ std::string gate_annotations(const GateResult& result, const GateOptions& option
   for (const GateFinding& finding : result.findings) {
     if (!result.fails(finding, options)) continue;
     if (++failing < most_annotations)
-      text += fmt::format("::error title=qkcts gate::{} {}: {}\n", finding.slug, finding.stage, escaped(finding.text));
+      text += github_error("qkcts gate", fmt::format("{} {}: {}", finding.slug, finding.stage, finding.text));
   }
   if (failing >= most_annotations)
-    text += fmt::format("::error title=qkcts gate::{} more in the log of this step\n", failing - most_annotations + 1);
+    text += github_error("qkcts gate", fmt::format("{} more in the log of this step", failing - most_annotations + 1));
   return text;
 }
 

@@ -74,7 +74,8 @@ ElementCoordinates place_from(const JsonAt& at, qkcts_stage stage, const qkcts_s
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
     const auto index = at.json().at(axis).get<std::int64_t>();
     if (index < 0 || index >= extents[axis]) at.refuse(fmt::format("lies outside of {}", stage_name(stage)));
-    flat = flat * extents[axis] + index;
+    if (__builtin_mul_overflow(flat, extents[axis], &flat) || __builtin_add_overflow(flat, index, &flat))
+      at.refuse("lies beyond what can be counted");
   }
   const std::int64_t length = row_length(stage, shape);
   return {static_cast<std::uint32_t>(flat / length), static_cast<std::uint32_t>(flat % length)};

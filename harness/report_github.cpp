@@ -27,11 +27,11 @@ std::string escaped(const std::string& text, std::string_view special) {
   return result;
 }
 
-std::string error(const std::string& title, const std::string& message) {
+}  // namespace
+
+std::string github_error(const std::string& title, const std::string& message) {
   return fmt::format("::error title={}::{}\n", escaped(title, "%\r\n:,"), escaped(message, "%\r\n"));
 }
-
-}  // namespace
 
 std::string github_annotations(const RunRecord& record) {
   std::vector<Outcome> failing;
@@ -42,10 +42,10 @@ std::string github_annotations(const RunRecord& record) {
   const std::size_t shown = all ? failing.size() : most_annotations - 1;
   std::string text;
   for (std::size_t i = 0; i < shown; ++i)
-    text += error(failing[i].name, cut_text(failing[i].message + "\n" + failing[i].text, longest_annotation));
+    text += github_error(failing[i].name, cut_text(failing[i].message + "\n" + failing[i].text, longest_annotation));
   if (!all)
-    text += error("more failures",
-                  fmt::format("{} more; the summary of this step and run.json hold them", failing.size() - shown));
+    text += github_error("more failures", fmt::format("{} more; the summary of this step and run.json hold them",
+                                                      failing.size() - shown));
   return text;
 }
 

@@ -11,12 +11,7 @@
 #include "harness/value_text.hpp"
 
 namespace qkcts {
-namespace {
-
-constexpr std::size_t failures_in_full = 50;
-
-// Names come from files and adapters: nothing in them is markup.
-std::string escaped(const std::string& text) {
+std::string markdown_text(const std::string& text) {
   std::string result;
   for (const char c : text) {
     if (c == '\n' || c == '\r') {
@@ -33,6 +28,10 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
+namespace {
+
+constexpr std::size_t failures_in_full = 50;
+
 // In a fence longer than any row of backticks in the text.
 std::string fenced(const std::string& text) {
   std::size_t longest = 2, now = 0;
@@ -45,11 +44,13 @@ std::string fenced(const std::string& text) {
 }
 
 std::string head(const RunRecord& record) {
-  std::string text = fmt::format("# {} {}: {}\n\n{} on corpus {} (`{:.16}`).\n", escaped(record.description.name),
-                                 escaped(record.description.version), run_word(record),
-                                 escaped(case_counts_line(record)), escaped(record.corpus_suite), record.corpus_digest);
-  if (!record.unavailable.empty()) text += fmt::format("\nNot available: {}\n", escaped(record.unavailable));
-  for (const std::string& demand : unmet_demands(record)) text += fmt::format("\nNot as asked: {}\n", escaped(demand));
+  std::string text =
+      fmt::format("# {} {}: {}\n\n{} on corpus {} (`{:.16}`).\n", markdown_text(record.description.name),
+                  markdown_text(record.description.version), run_word(record), markdown_text(case_counts_line(record)),
+                  markdown_text(record.corpus_suite), record.corpus_digest);
+  if (!record.unavailable.empty()) text += fmt::format("\nNot available: {}\n", markdown_text(record.unavailable));
+  for (const std::string& demand : unmet_demands(record))
+    text += fmt::format("\nNot as asked: {}\n", markdown_text(demand));
   return text;
 }
 
@@ -60,13 +61,14 @@ std::string stage_rows(const RunRecord& record) {
   std::string warnings;
   for (const StageAggregate& line : aggregate_stages(record)) {
     const bool judged = line.cases > 0, plain = line.plain_cases > 0;
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", escaped(std::string(stage_name(line.stage))),
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", markdown_text(std::string(stage_name(line.stage))),
                         line.cases, judged ? short_text(line.max_ulp) : "", judged ? short_text(line.max_ratio) : "",
                         plain ? short_text(line.plain_max_ulp) : "", plain ? short_text(line.plain_max_ratio) : "",
-                        escaped(std::string(verdict_name(line.verdict))));
+                        markdown_text(std::string(verdict_name(line.verdict))));
     for (const auto& [warning, cases] : notable_warnings(line))
-      warnings += fmt::format("\nLegal but unusual: {} in {}: {}.\n", escaped(std::string(stage_name(line.stage))),
-                              counted(static_cast<std::uint64_t>(cases), "case", "cases"), warning_meaning(warning));
+      warnings +=
+          fmt::format("\nLegal but unusual: {} in {}: {}.\n", markdown_text(std::string(stage_name(line.stage))),
+                      counted(static_cast<std::uint64_t>(cases), "case", "cases"), warning_meaning(warning));
   }
   if (record.plain) text += "\nPlain: an unfused evaluation that stores each stage in the format of the case.\n";
   return text + warnings;
@@ -78,11 +80,11 @@ std::string family_rows(const RunRecord& record) {
     std::string counts;
     for (auto entry = line.verdicts.rbegin(); entry != line.verdicts.rend(); ++entry)
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", entry->second,
-                            escaped(std::string(verdict_name(entry->first))));
-    text += fmt::format("| {} | {} | {} | {} | {} |\n", escaped(line.family), counts,
+                            markdown_text(std::string(verdict_name(entry->first))));
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", markdown_text(line.family), counts,
                         line.measured ? short_text(line.max_ulp) : "", line.measured ? short_text(line.max_ratio) : "",
-                        line.measured ? fmt::format("{} {}", escaped(line.worst_case),
-                                                    escaped(std::string(stage_name(line.worst_stage))))
+                        line.measured ? fmt::format("{} {}", markdown_text(line.worst_case),
+                                                    markdown_text(std::string(stage_name(line.worst_stage))))
                                       : "");
   }
   return text;
@@ -95,8 +97,8 @@ std::string failures(const RunRecord& record, std::size_t room) {
     if (outcome.kind != JunitElement::failure && outcome.kind != JunitElement::error) continue;
     ++all;
     const std::string one =
-        fmt::format("<details><summary>{}: {}</summary>\n\n{}\n</details>\n\n", escaped(outcome.name),
-                    escaped(cut_text(outcome.message, 400)), fenced(cut_text(outcome.text, 20000)));
+        fmt::format("<details><summary>{}: {}</summary>\n\n{}\n</details>\n\n", markdown_text(outcome.name),
+                    markdown_text(cut_text(outcome.message, 400)), fenced(cut_text(outcome.text, 20000)));
     if (shown == failures_in_full || shown + 1 != all || text.size() + one.size() > room) continue;
     ++shown;
     text += one;
@@ -113,9 +115,9 @@ std::string circumstances(const RunRecord& record) {
   return fmt::format(
       "\n## Circumstances\n\n| | |\n|---|---|\n| started | {}, {:.1f} s |\n| machine | {} {}, {}, {} ({} logical "
       "processors) |\n| adapter SHA-256 | `{}` |\n| corpus digest | `{}` |\n| suite version | {} |\n\n{}",
-      escaped(record.started), record.seconds, escaped(record.machine.system), escaped(m.release),
-      escaped(m.architecture), escaped(m.processor), m.logical_processors, record.adapter_sha256, record.corpus_digest,
-      escaped(record.suite_version), fenced(command));
+      markdown_text(record.started), record.seconds, markdown_text(record.machine.system), markdown_text(m.release),
+      markdown_text(m.architecture), markdown_text(m.processor), m.logical_processors, record.adapter_sha256,
+      record.corpus_digest, markdown_text(record.suite_version), fenced(command));
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ int proven_code(const RunRecord& record, const RunSummary& summary) {
   if (record.interrupted_by != 0) return 128 + record.interrupted_by;
   bool conforms = false;
   bool something_ran = false;
-  const bool something_missing = summary.cases.contains(Verdict::not_run);
+  const bool something_missing =
+      summary.cases.contains(Verdict::not_run) || summary.relations.contains(Verdict::not_run);
   const bool may_be_missing = something_missing && record.demands.allow_not_run;
   for (const auto* verdicts : {&summary.cases, &summary.relations})
     for (const auto& [verdict, count] : *verdicts) {

@@ -203,7 +203,15 @@ class Session {
                                                                   : record_.unavailable;
     // What a relation still needs is run once more: outputs are not in the journal.
     const auto earlier = earlier_.cases.find(slug);
-    if (earlier != earlier_.cases.end() && (!reason.empty() || !relations_.needs(slug))) return earlier->second;
+    if (earlier != earlier_.cases.end() && (!reason.empty() || !relations_.needs(slug))) {
+      if (relations_.needs(slug)) {  // its relation is not run: the outputs are missing
+        CaseResult without = earlier->second;
+        without.verdict = Verdict::not_run;
+        without.detail = reason;
+        relations_.keep(without, {});
+      }
+      return earlier->second;
+    }
     if (!reason.empty()) {
       const GoldenCase golden = corpus_.outline(slug);
       record_.contracts.emplace(golden.input.contract.name, canonical_json(golden.input.contract));

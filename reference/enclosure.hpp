@@ -166,10 +166,6 @@ class Enclosure {
   }
 
   bool is_nan() const { return mpfr_nan_p(left()) != 0 || mpfr_nan_p(right()) != 0; }
-  void set_nan() {
-    mpfr_set_nan(left());
-    mpfr_set_nan(right());
-  }
 
   // What is 0 stays 0, whatever it is multiplied by.
   static void multiply(mpfr_ptr result, mpfr_srcptr x, mpfr_srcptr y, mpfr_rnd_t rounding) {

@@ -2,6 +2,7 @@
 #include "reference/evaluation.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,6 +59,7 @@ class Evaluation::State {
 
   // The same and the exact values, moved out.
   ReferenceResult take() {
+    if (!owns_vectors) throw std::logic_error("vectors that are shared cannot be moved out");
     ReferenceResult result = rows.take_result();
     ReferenceResult of_vectors = vectors->take_result();
     for (const qkcts_stage stage : all_stages) {

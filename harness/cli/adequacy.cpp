@@ -181,9 +181,10 @@ void add_adequacy(CLI::App& app, Command& command) {
       ->excludes("--search");
   sub->add_option("--format", given->form, "text, json, markdown or csv")
       ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Form>{
-              {"text", Form::text}, {"json", Form::json}, {"markdown", Form::markdown}, {"csv", Form::csv}},
-          CLI::ignore_case));
+                      std::map<std::string, Form>{
+                          {"text", Form::text}, {"json", Form::json}, {"markdown", Form::markdown}, {"csv", Form::csv}},
+                      CLI::ignore_case)
+                      .description("{text,json,markdown,csv}"));
   sub->add_option("-o,--output", given->output, "File to write instead of the standard output");
   sub->footer(
       "Examples:\n"

@@ -41,6 +41,17 @@ void place_file(const std::string& from, const std::string& to) {
   if (error) throw WriteError(fmt::format("{}: cannot be written: {}", to, error.message()));
 }
 
+void require_of_suites(const std::vector<std::string>& files, const std::vector<ReleasedSuite>& suites) {
+  std::string needed;
+  for (const ReleasedSuite& suite : suites)
+    needed += fmt::format("{}{} ({})", needed.empty() ? "" : ", ", suite.name, suite.digest.substr(0, 12));
+  for (const std::string& file : files)
+    if (std::none_of(suites.begin(), suites.end(),
+                     [&](const ReleasedSuite& suite) { return has_digest(file, suite.digest); }))
+      throw InputError(
+          fmt::format("--corpus {}: is no corpus of these suites; they are, with their digests: {}", file, needed));
+}
+
 void place_released(CertificateCorpus& corpus, const ReleasedSuite& suite, const std::vector<std::string>& given) {
   const std::string path = corpus.file(suite.name);
   if (!has_digest(path, suite.digest)) {

@@ -25,6 +25,8 @@ struct CertificateCorpus {
 
 // SUITE.h5 in the folder: already there, one of the given files, in the folder that QKCTS_CORPORA names, beside the
 // program, or generated. Its digest is that of the manifest. Throws InputError.
+// Every file is the corpus of one of the suites; throws InputError naming the one that is not.
+void require_of_suites(const std::vector<std::string>& files, const std::vector<ReleasedSuite>& suites);
 void place_released(CertificateCorpus& corpus, const ReleasedSuite& suite, const std::vector<std::string>& given);
 
 // Which cases are to be drawn anew: an eighth of those in scope, at least four if there are so many, at most 64, as the

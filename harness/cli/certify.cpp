@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <random>
@@ -43,12 +45,17 @@ std::string drawn_nonce() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
-// A certificate may take the place of an older one, and of nothing else.
+// A certificate may take the place of an older one, or of what an interrupted one left, and of nothing else.
 void make_room(const std::string& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) return make_report_folder(folder);
-  const bool older = fs::exists(folder + "/certificate.json", error);
-  if (!fs::is_directory(folder, error) || (!older && !fs::is_empty(folder, error)))
+  const auto is_ours = [](const fs::directory_entry& entry) {
+    const std::string name = entry.path().filename();
+    return name == package::certificate ||
+           std::find(package::sealed.begin(), package::sealed.end(), name) != package::sealed.end();
+  };
+  if (!fs::is_directory(folder, error) ||
+      !std::all_of(fs::directory_iterator(folder), fs::directory_iterator(), is_ours))
     throw WriteError(fmt::format("{}: is there and holds something else than a certificate", folder));
   for (const std::string_view name : package::sealed) fs::remove(fmt::format("{}/{}", folder, name), error);
   fs::remove(fmt::format("{}/{}", folder, package::certificate), error);
@@ -58,6 +65,8 @@ void make_room(const std::string& folder) {
 std::vector<ReleasedSuite> certified_suites(const std::vector<std::string>& names) {
   std::vector<ReleasedSuite> suites;
   for (const std::string& name : names) {
+    if (std::count(names.begin(), names.end(), name) > 1)
+      throw UsageError(fmt::format("--suite: {} stands there twice", name));
     if (name != "smoke" && name != "core" && name != "edge" && name != "robust")
       throw UsageError(
           fmt::format("--suite: '{}' is none that is certified; there are: smoke, core, edge, robust", name));
@@ -104,6 +113,7 @@ CertificateCorpus make_corpus(const CertifyArguments& given, const std::vector<R
   CertificateCorpus corpus;
   corpus.folder = given.output + ".corpora";
   make_report_folder(corpus.folder);
+  require_of_suites(given.corpora, suites);
   for (const ReleasedSuite& suite : suites) place_released(corpus, suite, given.corpora);
   const std::vector<std::string> chosen = chosen_for_fresh(corpus, terms, description);
   if (chosen.empty()) return corpus;
@@ -143,6 +153,9 @@ RunRecord run_and_keep(RunRequest request, const CertificateCorpus& corpus, cons
                             {}});
   display.clear();
   writer.close();
+  if (record.interrupted_by == 0 && record.cases.size() != corpus.in_scope.size())
+    throw AdapterError(fmt::format("{}: {} of {} cases in scope were run; nothing is certified", request.adapter.given,
+                                   record.cases.size(), corpus.in_scope.size()));
   if (record.description.text != terms.description)
     throw AdapterError(fmt::format("{}: describe() says otherwise than it did before the run", request.adapter.given));
   return record;
@@ -173,6 +186,9 @@ int certify(const CertifyArguments& given) {
     throw UsageError(
         "certify draws fresh cases, which needs the full build; this one, without the reference, has "
         "verify-certificate");
+  for (const char* variable : {"GTEST_FILTER", "GTEST_TOTAL_SHARDS"})
+    if (std::getenv(variable) != nullptr)
+      throw UsageError(fmt::format("certify: {} in the environment would leave cases out; unset it", variable));
   RunRequest request = request_of(given);
   make_room(given.output);
   catch_interruption();

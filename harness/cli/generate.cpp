@@ -212,7 +212,8 @@ void add_generate(CLI::App& app, Command& command) {
       ->add_option("--tier", arguments->job.tier,
                    "auto: double words with proven bounds first; mpfr: MPFR for everything; the file is the same")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Tier>{{"auto", Tier::automatic}, {"mpfr", Tier::mpfr}},
-                                          CLI::ignore_case));
+                                          CLI::ignore_case)
+                      .description("{auto,mpfr}"));
   add_separate_options(*generate_app, arguments->separate);
   generate_app->add_flag("--list-families", arguments->list_families, "Print what every input family is for, and stop");
   generate_app->add_flag("--estimate", arguments->estimate_only, "Say how long and how large, and stop");

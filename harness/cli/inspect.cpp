@@ -218,9 +218,10 @@ void add_inspect(CLI::App& app, Command& command) {
   inspect_app
       ->add_option("--format", arguments->form, "text, csv or json: the tables of --separation over a whole corpus")
       ->transform(CLI::CheckedTransformer(
-          std::map<std::string, TableForm>{
-              {"text", TableForm::text}, {"csv", TableForm::csv}, {"json", TableForm::json}},
-          CLI::ignore_case))
+                      std::map<std::string, TableForm>{
+                          {"text", TableForm::text}, {"csv", TableForm::csv}, {"json", TableForm::json}},
+                      CLI::ignore_case)
+                      .description("{text,csv,json}"))
       ->needs(separation)
       ->excludes(one);
   inspect_app

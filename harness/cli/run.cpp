@@ -93,8 +93,8 @@ int run(const RunArguments& given) {
   }
 }
 
-// An adapter in this process may end it with any exit status. So the run is a child that says when it has come to its
-// end; without that word the status counts for nothing. Debuggers: set follow-fork-mode child.
+// An adapter in this process may end it with any exit status, also after the run. So the run is a child that says what
+// its exit code is; without that word the status counts for nothing. Debuggers: set follow-fork-mode child.
 int run_supervised(const RunArguments& given) {
   std::array<int, 2> word{};
   if (pipe2(word.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe for the supervising process");
@@ -103,7 +103,8 @@ int run_supervised(const RunArguments& given) {
   if (child == 0) {
     const int code = run(given);  // exceptions end in main(), with codes of their own
     std::fflush(nullptr);
-    static_cast<void>(!::write(word[1], "x", 1));
+    const auto said = static_cast<char>(code);
+    static_cast<void>(!::write(word[1], &said, 1));
     return code;
   }
   std::signal(SIGINT, SIG_IGN);
@@ -116,8 +117,9 @@ int run_supervised(const RunArguments& given) {
     fmt::print(stderr, "qkcts: error(crash): the adapter ended this process by signal {}\n", WTERMSIG(status));
     return 128 + WTERMSIG(status);
   }
+  if (ended) return static_cast<unsigned char>(said);
   const int code = WEXITSTATUS(status);
-  if (ended || (code >= 2 && code <= 6 && code != 5)) return code;
+  if (code >= 2 && code <= 6 && code != 5) return code;
   fmt::print(stderr, "qkcts: error(crash): the adapter ended this process with status {}\n", code);
   return 1;
 }

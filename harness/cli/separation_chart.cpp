@@ -124,9 +124,11 @@ std::string chart(const std::vector<SeparationCurve>& curves) {
   double smallest = HUGE_VAL, largest = 0;
   for (const SeparationCurve& curve : curves)
     for (const CurvePoint& point : curve.points) {
+      if (!(point.ratio > 0 && std::isfinite(point.ratio))) continue;  // a row of zeros stands at the edge
       smallest = std::min(smallest, point.ratio);
       largest = std::max(largest, point.ratio);
     }
+  if (!(largest > 0)) smallest = largest = 1;
   const int first_x = static_cast<int>(std::floor(std::log10(smallest))),
             last_x = std::max(first_x + 1, static_cast<int>(std::ceil(std::log10(largest))));
   const auto panel_at = [&](std::size_t kind, std::size_t format) {

@@ -57,7 +57,8 @@ void add_verify(CLI::App& app, Command& command) {
                    "mpfr: by intervals (the default), apart from the arithmetic that wrote the file; auto: as "
                    "`generate` does, quicker")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Tier>{{"auto", Tier::automatic}, {"mpfr", Tier::mpfr}},
-                                          CLI::ignore_case));
+                                          CLI::ignore_case)
+                      .description("{auto,mpfr}"));
   verify_app->add_option("--jobs", arguments->options.jobs, "Threads")->check(CLI::Range(1U, 1024U));
   verify_app->footer(
       "Example:\n  qkcts verify core.h5 --all --tier auto\nExit code 1: some evidence came out differently.");

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "conformance/file.hpp"
+#include "harness/adapter_digest.hpp"
+#include "harness/adapter_runner.hpp"
 #include "harness/certificate_package.hpp"
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/certificate_corpus.hpp"
@@ -23,7 +25,7 @@ namespace {
 constexpr std::size_t most_listed = 10;
 
 struct VerifyArguments {
-  std::string folder;
+  std::string folder, adapter;
   std::vector<std::string> corpora;
 };
 
@@ -50,6 +52,7 @@ CertificateCorpus corpus_of(const VerifyArguments& given, const CertificateTerms
   CertificateCorpus corpus;
   corpus.folder = work;
   std::vector<std::string> files = given.corpora, suites;
+  std::vector<ReleasedSuite> releases;
   for (const CertifiedCorpus& one : terms.corpora) {
     if (one.suite == fresh_suite) continue;
     const auto released = released_suite(one.suite);
@@ -59,9 +62,11 @@ CertificateCorpus corpus_of(const VerifyArguments& given, const CertificateTerms
                       "that it names",
                       given.folder, package::certificate, one.suite, one.digest.substr(0, 12), QKCTS_VERSION));
     files.push_back(fmt::format("{}.corpora/{}.h5", given.folder, one.suite));
-    place_released(corpus, *released, files);
+    releases.push_back(*released);
     suites.push_back(one.suite);
   }
+  require_of_suites(given.corpora, releases);
+  for (const ReleasedSuite& released : releases) place_released(corpus, released, files);
   place_file(fmt::format("{}/{}", given.folder, package::fresh), corpus.file(fresh_suite));
   check_untrusted_corpus(corpus.file(fresh_suite));
   const std::vector<std::string> chosen = chosen_for_fresh(corpus, terms, description);
@@ -99,6 +104,7 @@ RunRecord judge_again(const VerifyArguments& given, const CertificateTerms& term
   if (!terms.known_failures.empty())
     request.known_failures = known_failures_from_json(terms.known_failures, std::string(package::certificate));
   request.known_failures_day = day;
+  request.keep_outputs = [](const Case&, const Execution&) {};  // cases without budgets are run, as they were
   request.command = command_line();
   request.suite_version = QKCTS_VERSION;
   return *run_corpus(request, {[](std::size_t) {}, [](const RunRecord&, const CaseResult&) {}, {}});
@@ -120,7 +126,20 @@ int verify_certificate(const VerifyArguments& given) {
   findings.expect(claimed.demands.everything, "run.json was made without the demand that all be supported");
   findings.expect(claimed.repeat == terms.repeat && claimed.profile_asked == terms.profile,
                   "run.json was made with another --repeat or --profile");
+  if (given.adapter.empty()) {
+    fmt::print("{}: not checked: that the seed follows from adapter and nonce; --adapter checks it\n", given.folder);
+  } else {
+    const AdapterSpec adapter = resolve_adapter(given.adapter);
+    findings.expect(adapter_digest(adapter) == terms.adapter_sha256, "this is not the adapter that was certified");
+    findings.expect(fresh_seed(adapter, terms.nonce) == terms.seed, "the seed does not follow from adapter and nonce");
+  }
   const RunRecord again = judge_again(given, terms, corpus, claimed.started.substr(0, 10));
+  findings.expect(again.description.text == terms.description, "outputs.h5 holds another describe()");
+  findings.expect(!claimed.demands.allow_not_run, "run.json was made with --allow-not-run");
+  findings.expect(to_json(claimed).at("known_failures") == to_json(again).at("known_failures"),
+                  "run.json lists other known failures than the terms");
+  findings.expect(claimed.relations.empty() && claimed.interrupted_by == 0, "run.json holds what certify never writes");
+  findings.expect(body.at("certified_at") == claimed.started, "certified_at is not the start of the run");
   findings.add(package::differences(claimed, again));
   for (const CaseResult& result : claimed.cases)
     if (!corpus.suites.contains(result.slug)) return findings.report(given.folder);
@@ -132,8 +151,10 @@ int verify_certificate(const VerifyArguments& given) {
                   fmt::format("{} does not show what {} says", package::report, package::run));
   const int code = findings.report(given.folder);
   if (code == 0)
-    fmt::print("{}: every file is as it was sealed; {} judged again, figure for figure as claimed\n{}\n", given.folder,
-               counted(again.cases.size(), "case", "cases"), claims.at("title").get<std::string>());
+    fmt::print("{}: every file is as it was sealed; {} judged again, figure for figure as claimed\n{}: {}\n",
+               given.folder, counted(again.cases.size(), "case", "cases"),
+               claims.at("conforms").get<bool>() ? "CONFORMING in its scope" : "NOT CONFORMING in its scope",
+               claims.at("title").get<std::string>());
   return code;
 }
 
@@ -144,6 +165,9 @@ void add_verify_certificate(CLI::App& app, Command& command) {
       app.add_subcommand("verify-certificate", "Judge the outputs of a certificate again, without the hardware");
   auto given = std::make_shared<VerifyArguments>();
   sub->add_option("DIR", given->folder, "Folder that `qkcts certify` wrote")->required();
+  sub->add_option("--adapter", given->adapter,
+                  "The adapter that was certified, as for `qkcts run`: its digest, and the seed that follows from it")
+      ->type_name("ADAPTER");
   sub->add_option("--corpus", given->corpora, "Corpora of its suites, if they are there (else they are generated)")
       ->type_name("FILE");
   sub->footer(
