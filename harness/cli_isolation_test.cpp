@@ -81,7 +81,8 @@ TEST_F(IsolationCli, VariantsAreMadeAndCanBeLeftOut) {
   EXPECT_EQ(qkcts(run("taps", "--variants none", "lying_claims")).code, 0);
   const ProgramOutput unclaimed = qkcts(run("taps", ""));
   EXPECT_EQ(unclaimed.code, 0) << unclaimed.out;
-  for (const Json& stage : record()["cases"][0]["stages"]) {
+  const Json stages = record()["cases"][0]["stages"];
+  for (const Json& stage : stages) {
     if (stage["stage"] != "output") continue;
     EXPECT_GT(stage["spread_ulp"].get<double>(), 0);
   }

@@ -2,6 +2,7 @@
 #include "harness/gtest_registration.hpp"
 
 #include <array>
+#include <exception>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -15,10 +16,19 @@ namespace {
 
 class RegisteredTest : public testing::Test {
  public:
-  RegisteredTest(StageTest test, const StageTestHooks& hooks) : test_(std::move(test)), hooks_(hooks) {}
+  RegisteredTest(StageTest test, const StageTestHooks& hooks, std::exception_ptr& end)
+      : test_(std::move(test)), hooks_(hooks), end_(end) {}
 
+  // GoogleTest loses a test through which an exception passes. So it waits in `end_`, and nothing more is run.
   void TestBody() override {
-    const StageTestResult result = hooks_.run(test_);
+    if (end_) return;
+    StageTestResult result;
+    try {
+      result = hooks_.run(test_);
+    } catch (...) {
+      end_ = std::current_exception();
+      return;
+    }
     switch (result.outcome) {
       case JunitElement::passed:
         return;
@@ -33,6 +43,7 @@ class RegisteredTest : public testing::Test {
  private:
   StageTest test_;
   const StageTestHooks& hooks_;
+  std::exception_ptr& end_;
 };
 
 // Prints nothing: the run has its own progress and reports.
@@ -74,6 +85,7 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
   for (const std::string& argument : gtest_arguments) require_known(argument);
   testing::InitGoogleTest(&count, arguments.data());
   testing::GTEST_FLAG(catch_exceptions) = false;  // main() turns them into exit codes
+  std::exception_ptr end;
   if (count > 1) throw UsageError(fmt::format("'{}' behind -- is no argument of GoogleTest", arguments[1]));
 
 #ifdef __clang_analyzer__
@@ -81,13 +93,14 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
 #else
   for (const StageTest& test : tests) {
     testing::RegisterTest(test.slug.c_str(), name_of(test).c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [test, &hooks]() -> testing::Test* { return new RegisteredTest(test, hooks); });
+                          [test, &hooks, &end]() -> testing::Test* { return new RegisteredTest(test, hooks, end); });
   }
 #endif
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
   listeners.Append(new RoundListener(hooks));
   [[maybe_unused]] const int outcome = RUN_ALL_TESTS();  // the exit code follows from the verdicts
+  if (end) std::rethrow_exception(end);
   return testing::GTEST_FLAG(list_tests) ? RegisteredRun::listed : RegisteredRun::ran;
 }
 
