@@ -237,6 +237,20 @@ SeparationRows::SeparationRows(const Case& c, const StageRows& stored)
       v_(c, Input::v, c.contract.terms.v_norm.center != 0),
       is_finite_(all_finite(c)) {}
 
+namespace {
+
+// The place of a query among the keys, which a mask gives, is part of what a distance between them means, too.
+bool bias_means_the_same(const Case& a, const Case& b) {
+  const std::uint32_t alibi = a.contract.terms.logits.alibi;
+  if (alibi != QKCTS_ALIBI_RELATIVE && alibi != QKCTS_ALIBI_SYMMETRIC) return true;
+  const Visibility of_a(a), of_b(b);
+  for (std::int64_t entry = 0; entry < a.shape.batch; ++entry)
+    if (of_a.offset(entry) != of_b.offset(entry)) return false;
+  return true;
+}
+
+}  // namespace
+
 bool SeparationRows::are_equal(const Case& neighbour) const {
   const qkcts_contract own = normalised(case_.contract.terms);
   qkcts_contract terms = normalised(neighbour.contract.terms);
@@ -244,6 +258,7 @@ bool SeparationRows::are_equal(const Case& neighbour) const {
   terms.softmax.hidden_values = own.softmax.hidden_values;
   terms.mask = own.mask;
   if (own.rotation.angles == QKCTS_ANGLES_TABLE && terms.rotation.angles == QKCTS_ANGLES_TABLE) take_makers(own, terms);
+  if (!bias_means_the_same(case_, neighbour)) return false;
   if (std::memcmp(&terms, &own, sizeof own) != 0 || !rows_that_see_others(case_, neighbour).empty()) return false;
   return neighbour.contract.terms.mask.empty_row == own.mask.empty_row || !has_empty_row(case_);
 }

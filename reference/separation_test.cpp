@@ -197,6 +197,21 @@ TEST(QuickSeparation, OfAnotherMappingOfHeads) {
   EXPECT_EQ(separator.by_row(*other, QKCTS_STAGE_PROBS)[found.row][0].value, found.value);
 }
 
+// All keys are seen under both alignments; what differs is the distance that the linear bias multiplies.
+TEST(QuickSeparation, OfAnotherAlignmentUnderALinearBias) {
+  SampleSpec spec;
+  spec.shape = {1, 4, 2, 5, 8, 8, 6};
+  const Case c = sample_case(shipped_contract("clause_alibi_symmetric"), spec);
+  qkcts_contract terms = c.contract.terms;
+  ASSERT_EQ(terms.mask.alignment, QKCTS_TOP_LEFT);
+  terms.mask.alignment = QKCTS_BOTTOM_RIGHT;
+  const std::optional<Case> other = case_under(c, terms);
+  ASSERT_TRUE(other);
+  const Separator separator(c, every_row(c), {shipped_profile("f32")});
+  EXPECT_GT(separator.quickly_to(*other)[QKCTS_STAGE_CAPPED].at(0).value, 1);
+  EXPECT_GT(separator.to(*other)[QKCTS_STAGE_CAPPED].at(0).value, 1);
+}
+
 TEST(QuickSeparation, LooksAtFewRowsAndAtTheTellingOnesFirst) {
   SampleSpec spec;
   spec.shape = {1, 4, 2, 16, 16, 8, 6};
