@@ -16,6 +16,7 @@
 #include "conformance/budget_writer.hpp"
 #include "conformance/key_runs.hpp"
 #include "conformance/special_values.hpp"
+#include "conformance/visible_keys.hpp"
 
 namespace qkcts {
 namespace {
@@ -112,7 +113,8 @@ class CaseBudgets::Composition::Rows {
         exact_(exact),
         arithmetic_(of.arithmetic_),
         writer_(case_, rows, arithmetic_),
-        row_(case_, exact, arithmetic_, writer_) {}
+        row_(case_, exact, arithmetic_, writer_),
+        visible_keys_(case_) {}
 
   std::array<StageBudget, QKCTS_STAGE_COUNT> run() {
     operand_stages(OperandSide::q, {QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE}, false);
@@ -145,7 +147,7 @@ class CaseBudgets::Composition::Rows {
         }
       }
       if (seen) {
-        side.keep(at.b, at.h, at.t, std::move(operand.product));
+        side.keep(at.b, at.h, at.t, operand.take_product());
       }
     }
   }
@@ -160,15 +162,10 @@ class CaseBudgets::Composition::Rows {
   }
 
   void attention_row(std::uint32_t row, const RowCoordinates& at, const HeadData& data) {
-    visible_.clear();
-    for (std::int64_t key = 0; key < case_.shape.k_len; ++key) {
-      if (of_.visibility_.visible(at.b, at.h, at.t, key)) {
-        visible_.push_back(key);
-      }
-    }
+    visible_keys_.set(at.b, at.h, at.t, visible_);
     const bool capped_exists = writer_.exists(QKCTS_STAGE_CAPPED);
     const auto keys = static_cast<std::size_t>(case_.shape.k_len);
-    score_error_.assign(keys, 0.0);
+    score_error_.resize(keys);
     if (!visible_.empty()) {
       set_score_errors(row, at, data);
     }
@@ -180,7 +177,10 @@ class CaseBudgets::Composition::Rows {
     }
     set_capped_errors(row, at);
     put_score_stage(QKCTS_STAGE_CAPPED, row, capped_);
-    put_score_stage(QKCTS_STAGE_MASKED, row, capped_);
+    if (!writer_.wants(QKCTS_STAGE_MASKED, row) || !writer_.wants(QKCTS_STAGE_CAPPED, row) ||
+        !writer_.put_again(QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED, keys)) {
+      put_score_stage(QKCTS_STAGE_MASKED, row, capped_);
+    }
     row_.put(row, at, data, visible_, of_.capped_.exists() ? capped_ : softmax_error_);
   }
 
@@ -207,14 +207,23 @@ class CaseBudgets::Composition::Rows {
     const std::size_t keys = score_error_.size();
     const std::span<const double> scores = exact_.row(QKCTS_STAGE_SCORES, row, keys);
     const std::span<const double> exact = exact_.unrounded_row(QKCTS_STAGE_CAPPED, row, keys);
+    capped_.resize(keys);
+    softmax_error_.resize(keys);
+    if (of_.cap_.is_cap_alone()) {
+      for_each_run(visible_, [&](std::size_t, std::int64_t key, std::size_t count) {
+        const auto part = [&](auto row_of) { return row_of.subspan(static_cast<std::size_t>(key), count); };
+        capped_errors(of_.cap_, part(scores), part(std::span<const double>(score_error_)), part(exact), arithmetic_,
+                      exponentials_, part(std::span(capped_)), part(std::span(softmax_error_)));
+      });
+      round_scores(of_.capped_, QKCTS_STAGE_CAPPED, row, capped_);
+      return;
+    }
     cap_inputs_.clear();
     for (const std::int64_t key : visible_) {
       const auto i = static_cast<std::size_t>(key);
       cap_inputs_.push_back({scores[i], score_error_[i], of_.bias(at, key), of_.linear_bias(at, key), exact[i]});
     }
     capped_errors(of_.cap_, cap_inputs_, arithmetic_, exponentials_, cap_errors_);
-    capped_.assign(keys, 0.0);
-    softmax_error_ = score_error_;
     for (std::size_t j = 0; j < visible_.size(); ++j) {
       const auto i = static_cast<std::size_t>(visible_[j]);
       capped_[i] = cap_errors_[j].error;
@@ -243,10 +252,12 @@ class CaseBudgets::Composition::Rows {
     }
     const std::span<const double> z = exact_.row(stage, row, errors.size());
     size_.resize(z.size());
-    std::transform(z.begin(), z.end(), size_.begin(), [](double x) { return std::fabs(x); });
     std::int64_t done = 0;
     for_each_run(visible_, [&](std::size_t, std::int64_t key, std::size_t count) {
       const auto first = static_cast<std::size_t>(key);
+      for (std::size_t i = first; i < first + count; ++i) {
+        size_[i] = std::fabs(z[i]);
+      }
       writer_.put_exact(stage, key - done);
       writer_.put(stage, z.subspan(first, count), std::span(errors).subspan(first, count),
                   std::span(size_).subspan(first, count));
@@ -263,6 +274,7 @@ class CaseBudgets::Composition::Rows {
   const BudgetArithmetic& arithmetic_;
   BudgetWriter writer_;
   RowBudget row_;
+  VisibleKeys visible_keys_;
   // Of the row at hand, kept for their memory.
   std::vector<std::int64_t> visible_;
   std::vector<double> score_error_, capped_, softmax_error_, exponentials_, size_;
@@ -306,11 +318,16 @@ std::size_t ExactStages::place(qkcts_stage stage, std::size_t row) const {
   if (!attention_rows || (attention_stages & bit(stage)) == 0) {
     return row;
   }
-  const auto at = std::lower_bound(attention_rows->begin(), attention_rows->end(), row);
-  if (at == attention_rows->end() || *at != row) {
+  const std::vector<std::uint32_t>& held = *attention_rows;
+  // Mostly they are neighbours.
+  if (const std::size_t guess = held.empty() ? 0 : row - held.front(); guess < held.size() && held[guess] == row) {
+    return guess;
+  }
+  const auto at = std::lower_bound(held.begin(), held.end(), row);
+  if (at == held.end() || *at != row) {
     throw std::out_of_range("a row of attention that is not held");
   }
-  return static_cast<std::size_t>(at - attention_rows->begin());
+  return static_cast<std::size_t>(at - held.begin());
 }
 
 }  // namespace qkcts

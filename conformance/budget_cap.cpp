@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/lanes.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -89,6 +91,38 @@ CappedError leaving(const CapTerms& terms, const CapInput& input, const Entering
   return result;
 }
 
+// How far c times the quotient is off.
+[[gnu::always_inline]] inline double quotient_moved(const CapTerms& terms, double score, double error) {
+  return error * (1 + terms.quotient) + terms.quotient * std::fabs(score) + terms.cap * terms.underflow;
+}
+
+// entering() and slope_exponent() of scores beside which nothing is added.
+[[gnu::always_inline]] inline void slope_exponents_of(const CapTerms& terms, std::size_t count,
+                                                      const double* __restrict scores, const double* __restrict errors,
+                                                      double* __restrict exponents) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const double least = std::fabs(scores[i]) - quotient_moved(terms, scores[i], errors[i]);
+    exponents[i] = -2 * (std::max(0.0, least) / terms.cap * (1 - 0x1p-50));
+  }
+}
+
+// leaving() likewise; `unheld` is infinite where the accumulator does not hold the cap, else 0.
+[[gnu::always_inline]] inline void capped_errors_of(const CapTerms& terms, double unheld, std::size_t count,
+                                                    const double* __restrict scores, const double* __restrict errors,
+                                                    const double* __restrict exact,
+                                                    const double* __restrict exponentials, double* __restrict capped,
+                                                    double* __restrict softmax_errors) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const double e = exponentials[i];
+    const double curved = std::min(1.0, 4 * e / ((1 + e) * (1 + e)) * (1 + 0x1p-48));
+    const double reached = (e < 1 ? curved : 1) * quotient_moved(terms, scores[i], errors[i]);
+    const double error = (std::fabs(exact[i]) + reached) * terms.function + reached + terms.absolute + terms.underflow;
+    const double observed = sum_upper(unheld > 0 ? unheld : error, 32);
+    capped[i] = observed;
+    softmax_errors[i] = sum_upper(std::max(error, observed), 32);
+  }
+}
+
 }  // namespace
 
 CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic) {
@@ -145,6 +179,20 @@ void capped_errors(const CapTerms& terms, std::span<const CapInput> scores, cons
   for (std::size_t i = 0; i < scores.size(); ++i) {
     errors.push_back(leaving(terms, scores[i], entering(terms, scores[i], arithmetic), exponentials[i], arithmetic));
   }
+}
+
+void capped_errors(const CapTerms& terms, std::span<const double> scores, std::span<const double> errors,
+                   std::span<const double> exact, const BudgetArithmetic& arithmetic, std::vector<double>& exponentials,
+                   std::span<double> capped, std::span<double> softmax_errors) {
+  const std::size_t count = scores.size();
+  exponentials.resize(count);
+  in_widest_lanes([=, from = scores.data(), moved = errors.data(), to = exponentials.data()]()
+                      QKCTS_STRAIGHT { slope_exponents_of(terms, count, from, moved, to); });
+  exp_upper(exponentials);
+  const double unheld = arithmetic.holds(terms.cap) ? 0 : std::numeric_limits<double>::infinity();
+  in_widest_lanes([=, from = scores.data(), moved = errors.data(), z = exact.data(), e = exponentials.data(),
+                   to = capped.data(), softmax_to = softmax_errors.data()]()
+                      QKCTS_STRAIGHT { capped_errors_of(terms, unheld, count, from, moved, z, e, to, softmax_to); });
 }
 
 }  // namespace qkcts

@@ -20,6 +20,8 @@ struct CapTerms {
   double underflow = 0;  // of one operation
   double function = 0;   // relative error of c tanh(s / c) beside that of the argument
   double absolute = 0;   // its absolute one
+
+  bool is_cap_alone() const { return cap > 0 && !bias_before && !bias_after && !linear; }
 };
 CapTerms cap_terms(const Case& c, const BudgetArithmetic& arithmetic);
 
@@ -48,5 +50,10 @@ struct CapInput {
 // The same as of each alone. `exponentials` is working memory.
 void capped_errors(const CapTerms& terms, std::span<const CapInput> scores, const BudgetArithmetic& arithmetic,
                    std::vector<double>& exponentials, std::vector<CappedError>& errors);
+
+// And where the cap is alone: an array for each number, those of CappedError last.
+void capped_errors(const CapTerms& terms, std::span<const double> scores, std::span<const double> errors,
+                   std::span<const double> exact, const BudgetArithmetic& arithmetic, std::vector<double>& exponentials,
+                   std::span<double> capped, std::span<double> softmax_errors);
 
 }  // namespace qkcts

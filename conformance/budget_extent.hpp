@@ -7,6 +7,11 @@
 
 namespace qkcts {
 
+// Of every element.
+struct ExtentNumbers {
+  const double *total, *worst_read, *lowest, *highest;
+};
+
 // Per element of the output, over the keys that were added, in the order in which they were. Neighbouring rows under a
 // causal mask see the same keys and one more: the sums go on where those of the row before ended, with the same bits as
 // if they had begun anew.
@@ -21,6 +26,7 @@ class ValueExtent {
   double worst_read(std::size_t d) const { return worst_read_[d]; }  // max Dv
   double lowest(std::size_t d) const { return lowest_[d]; }
   double highest(std::size_t d) const { return highest_[d]; }
+  ExtentNumbers numbers() const { return {total_.data(), worst_read_.data(), lowest_.data(), highest_.data()}; }
 
  private:
   std::size_t keys_ = 0;

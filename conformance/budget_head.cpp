@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "conformance/seen_keys.hpp"
+#include "conformance/tensor_row.hpp"
 
 namespace qkcts {
 namespace {
+
+constexpr std::size_t keys_at_once = 8;
 
 // What stands where nobody looks may be anything; it is neither read nor judged.
 VectorError unseen_key(std::int64_t head_dim) {
@@ -19,14 +22,15 @@ VectorError unseen_key(std::int64_t head_dim) {
 
 void add_read_row(const Case& c, std::int64_t b, std::int64_t kv_head, std::int64_t key,
                   const BudgetArithmetic& arithmetic, HeadData& data) {
-  const Tensor& v = c.inputs.at(Input::v);
-  const std::int64_t first = ((b * c.shape.kv_heads + kv_head) * c.shape.k_len + key) * c.shape.v_head_dim;
-  const bool exactly = arithmetic.reads_exactly(c.inputs.format) && arithmetic.reads_values_whole();
-  for (std::int64_t d = 0; d < c.shape.v_head_dim; ++d) {
-    const double value = v.value(static_cast<std::size_t>(first + d));
-    data.v.push_back(value);
-    data.v_error.push_back(exactly ? 0
-                                   : arithmetic.value_error(value, arithmetic.operand_error(value, c.inputs.format)));
+  const std::int64_t row = (b * c.shape.kv_heads + kv_head) * c.shape.k_len + key;
+  const std::vector<double> values = row_values(c.inputs.at(Input::v), row, c.shape.v_head_dim);
+  data.v.insert(data.v.end(), values.begin(), values.end());
+  if (arithmetic.reads_exactly(c.inputs.format) && arithmetic.reads_values_whole()) {
+    data.v_error.resize(data.v.size());
+    return;
+  }
+  for (const double value : values) {
+    data.v_error.push_back(arithmetic.value_error(value, arithmetic.operand_error(value, c.inputs.format)));
   }
 }
 
@@ -57,8 +61,13 @@ HeadData head_data(const Case& c, std::int64_t b, std::int64_t kv_head, OperandB
                    const SeenTokens& tokens, const BudgetArithmetic& arithmetic) {
   const qkcts_shape& shape = c.shape;
   HeadData data(shape.head_dim, shape.k_len);
+  std::vector<VectorError> neighbours;
   for (std::int64_t key = 0; key < shape.k_len; ++key) {
-    data.keys.set(key, tokens.seen(b, key) ? k.product(b, kv_head, key) : unseen_key(shape.head_dim));
+    neighbours.push_back(tokens.seen(b, key) ? k.product(b, kv_head, key) : unseen_key(shape.head_dim));
+    if (neighbours.size() == keys_at_once || key + 1 == shape.k_len) {
+      data.keys.set(key + 1 - static_cast<std::int64_t>(neighbours.size()), neighbours);
+      neighbours.clear();
+    }
   }
   data.v_computed = v_norm.budget != nullptr;
   data.v.reserve(static_cast<std::size_t>((shape.k_len + 1) * shape.v_head_dim));

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+
+#include "conformance/lanes.hpp"
 
 namespace qkcts {
 namespace {
@@ -345,6 +348,80 @@ bool NormElements::overflows(double x, double x_error, const ElementParameters& 
             room_;
   }
   return !(reach < arithmetic_.largest());
+}
+
+namespace {
+
+// What the elements of a vector share.
+struct VectorTerms {
+  double mean_high, mean_low, mean_input, mean_error, mean_u, sum_lambda;
+  double kappa, root, inverse, lambda, common, bias_u, room, largest;
+  double centred, keeps_factor, with_bias;  // 1 or 0
+};
+
+// As error() and overflows(), with f = 1; how many overflow, modulo 2^64.
+[[gnu::always_inline]] inline std::uint64_t vector_errors(
+    const VectorTerms& w, std::size_t n, const double* __restrict x, const double* __restrict x_errors,
+    const double* __restrict gains, const double* __restrict gain_errors, const double* __restrict biases,
+    const double* __restrict bias_errors, const double* __restrict exact, double* __restrict errors) {
+  std::uint64_t outside = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double g = std::fabs(gains[i]);
+    const double c = std::fabs((x[i] - w.mean_high) - w.mean_low);
+    const double by_mean = (x_errors[i] + w.mean_input + w.mean_error) * (1 + w.mean_u) + w.mean_u * c + w.sum_lambda;
+    const double moved = w.centred > 0 ? by_mean : x_errors[i];
+    const double unit = (moved * (1 + w.kappa) + w.kappa * c) / w.root;
+    const double product = g * unit + gain_errors[i] * (c + moved) * (1 + w.kappa) / w.root;
+    const double r = w.inverse;
+    const double left = std::max(std::max(g, r), c + moved);
+    const double own = product + 2 * (w.lambda * (1 + left) * (1 + w.kappa));
+    const double whole = w.common * (g * c / w.root) + (1 + w.common) * own;
+    const double read = whole + bias_errors[i];
+    const double biased = read + (w.bias_u * (std::fabs(exact[i]) + read) + w.sum_lambda);
+    const double without_factor = w.with_bias > 0 ? biased : whole;
+    errors[i] = sum_upper(w.keeps_factor > 0 ? own : without_factor, 64);
+
+    const double far = c + x_errors[i] + w.mean_input + w.mean_error;
+    const double grown = g + gain_errors[i];
+    const double all = far * r * grown;
+    const double pairs = std::max(std::max(std::max(far, far * grown), std::max(r, r * grown)), far * r);
+    const double reach = std::max(std::max(pairs, all), all + std::fabs(biases[i])) * w.room;
+    outside += reach < w.largest ? 0 : 1;
+  }
+  return outside;
+}
+
+}  // namespace
+
+bool NormElements::set_errors(std::span<const double> x, std::span<const double> x_errors,
+                              const ParameterColumns& parameters, std::span<const double> exact_results,
+                              std::span<double> errors) const {
+  const auto flag = [](bool value) { return value ? 1.0 : 0.0; };
+  const VectorTerms terms{statistics_.mean_high,
+                          statistics_.mean_low,
+                          statistics_.mean_input,
+                          statistics_.mean_error,
+                          mean_u_,
+                          sum_lambda_,
+                          kappa_,
+                          statistics_.root,
+                          inverse_,
+                          lambda_,
+                          statistics_.common,
+                          bias_u_,
+                          room_,
+                          arithmetic_.largest(),
+                          flag(centred_),
+                          flag(keeps_factor_),
+                          flag(with_bias_)};
+  std::uint64_t outside = 0;
+  in_widest_lanes([=, n = x.size(), from = x.data(), moved = x_errors.data(), gain = parameters.gain.data(),
+                   gain_error = parameters.gain_error.data(), bias = parameters.bias.data(),
+                   bias_error = parameters.bias_error.data(), exact = exact_results.data(), to = errors.data(),
+                   overflowing = &outside]() QKCTS_STRAIGHT {
+    *overflowing = vector_errors(terms, n, from, moved, gain, gain_error, bias, bias_error, exact, to);
+  });
+  return outside == 0;
 }
 
 double norm_element_error(const qkcts_norm& norm, const NormStatistics& statistics, double x, double x_error,

@@ -43,6 +43,11 @@ struct ElementParameters {
   ConstantFactor factor;
 };
 
+// The same of neighbouring elements, one after another; without a factor.
+struct ParameterColumns {
+  std::vector<double> gain, gain_error, bias, bias_error;
+};
+
 // Is the error of the root kept apart as a factor that all elements share? Not with a bias, which does not carry it.
 bool norm_keeps_factor(const qkcts_norm& norm, const NormStatistics& statistics);
 
@@ -63,6 +68,9 @@ class NormElements {
   // As norm_element_error() and norm_element_overflows().
   double error(double x, double x_error, const ElementParameters& parameters, double exact_result) const;
   bool overflows(double x, double x_error, const ElementParameters& parameters) const;
+  // Of many elements without a constant factor: false if one of them overflows.
+  bool set_errors(std::span<const double> x, std::span<const double> x_errors, const ParameterColumns& parameters,
+                  std::span<const double> exact_results, std::span<double> errors) const;
 
  private:
   const NormStatistics& statistics_;

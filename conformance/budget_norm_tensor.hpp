@@ -7,6 +7,7 @@
 
 #include "conformance/budget_norm.hpp"
 #include "conformance/case.hpp"
+#include "conformance/parameter_place.hpp"
 
 namespace qkcts {
 
@@ -33,32 +34,35 @@ class NormTensors {
   ElementParameters at(std::int64_t head_dim, std::int64_t h, std::int64_t d) const {
     ElementParameters p;
     if (!gain_.empty()) {
-      const std::size_t at = index(norm_.gain_axes, head_dim, h, d);
+      const std::size_t at = parameter_place(norm_.gain_axes, h, d, head_dim);
       p.gain = norm_.gain == QKCTS_GAIN_ONE_PLUS_W ? 1 + gain_[at] : gain_[at];
       p.gain_error = gain_error_[at];
     }
     if (!bias_.empty()) {
-      const std::size_t at = index(norm_.bias_axes, head_dim, h, d);
+      const std::size_t at = parameter_place(norm_.bias_axes, h, d, head_dim);
       p.bias = bias_[at];
       p.bias_error = bias_error_[at];
     }
     return p;
   }
 
- private:
-  static std::size_t index(std::uint32_t axes, std::int64_t head_dim, std::int64_t h, std::int64_t d) {
-    switch (axes) {
-      case QKCTS_AXES_SCALAR:
-        return 0;
-      case QKCTS_AXES_HEAD_DIM:
-        return static_cast<std::size_t>(d);
-      case QKCTS_AXES_HEAD:
-        return static_cast<std::size_t>(h);
-      default:
-        return static_cast<std::size_t>(h * head_dim + d);
+  // All lanes of a head.
+  void set_columns(std::int64_t head_dim, std::int64_t h, ParameterColumns& columns) const {
+    const auto n = static_cast<std::size_t>(head_dim);
+    for (std::vector<double>* column : {&columns.gain, &columns.gain_error, &columns.bias, &columns.bias_error}) {
+      column->resize(n);
+    }
+    for (std::int64_t d = 0; d < head_dim; ++d) {
+      const auto i = static_cast<std::size_t>(d);
+      const ElementParameters p = at(head_dim, h, d);
+      columns.gain[i] = p.gain;
+      columns.gain_error[i] = p.gain_error;
+      columns.bias[i] = p.bias;
+      columns.bias_error[i] = p.bias_error;
     }
   }
 
+ private:
   const qkcts_norm& norm_;
   std::vector<double> gain_, gain_error_, bias_, bias_error_;
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/budget_operand.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "conformance/budget_rope.hpp"
 #include "conformance/budget_rounded_rope.hpp"
+#include "conformance/tensor_row.hpp"
 
 namespace qkcts {
 namespace {
@@ -99,7 +101,7 @@ OperandBudget::OperandBudget(const Case& c, const ExactStages& exact, OperandSid
     projection_point_ = point(points.projection);
     projection_.emplace(c, projected(c, side), exact.unrounded(projection_stage_), arithmetic);
   } else {
-    input_ = c.inputs.at(parts_of(c, side).values).values();
+    input_ = &c.inputs.at(parts_of(c, side).values);
   }
   const qkcts_rotation& rotation = c.contract.terms.rotation;
   if (order_ != QKCTS_ROPE_NONE && rotation.angles == QKCTS_ANGLES_COMPUTED) {
@@ -119,20 +121,26 @@ std::int64_t OperandBudget::row_index(std::int64_t b, std::int64_t h, std::int64
   return (b * heads_ + h) * length_ + t;
 }
 
-const std::vector<double>& OperandBudget::sources() const {
-  if (rotates_first()) {
-    return exact_.values[rope_stage_];
+const std::vector<double>& OperandBudget::input_row(std::int64_t row) {
+  if (row != input_row_of_) {
+    input_row_ = row_values(*input_, row, head_dim_);
+    input_row_of_ = row;
   }
-  return projection_ ? exact_.values[projection_stage_] : input_;
+  return input_row_;
+}
+
+std::vector<double> OperandBudget::source_row(std::int64_t row) {
+  if (!rotates_first() && !projection_) return input_row(row);
+  const double* x = exact_.values[rotates_first() ? rope_stage_ : projection_stage_].data() + row * head_dim_;
+  return {x, x + head_dim_};
 }
 
 double OperandBudget::source_accuracy() const {
   return rotates_first() || projection_ ? exact_stage_accuracy : 0;
 }
 
-std::vector<double> OperandBudget::norm_source(std::int64_t row) const {
-  const double* x = sources().data() + row * head_dim_;
-  std::vector<double> source(x, x + head_dim_);
+std::vector<double> OperandBudget::norm_source(std::int64_t row) {
+  std::vector<double> source = source_row(row);
   for (std::size_t i = 0; clamp_before_.exists() && i < source.size(); ++i) {
     source[i] = clamp_before_.value(source[i]);
   }
@@ -141,17 +149,16 @@ std::vector<double> OperandBudget::norm_source(std::int64_t row) const {
 
 // Before norm, factor and clamps: a factor that is common to the vector is multiplied out, for none of them lets it
 // through as it is, and the clamp before the norm acts.
-void OperandBudget::settle_source(VectorError& vector, std::int64_t row) const {
+void OperandBudget::settle_source(VectorError& vector, std::int64_t row) {
   multiply_out(vector);
   if (!clamp_before_.exists()) {
     return;
   }
-  const double* x = sources().data() + row * head_dim_;
-  for (std::int64_t d = 0; d < head_dim_; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    const double blur = std::fabs(x[d]) * source_accuracy();
-    vector.error[i] = clamp_before_.moved(x[d], vector.error[i], blur);
-    vector.magnitude[i] = std::fabs(clamp_before_.value(x[d]));
+  const std::vector<double> x = source_row(row);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double blur = std::fabs(x[i]) * source_accuracy();
+    vector.error[i] = clamp_before_.moved(x[i], vector.error[i], blur);
+    vector.magnitude[i] = std::fabs(clamp_before_.value(x[i]));
   }
 }
 
@@ -162,9 +169,9 @@ VectorError OperandBudget::first_row(std::int64_t b, std::int64_t h, std::int64_
     return vector;
   }
   VectorError vector;
-  const double* x = input_.data() + row_index(b, h, t) * head_dim_;
-  vector.magnitude.resize(static_cast<std::size_t>(head_dim_));
-  vector.error.resize(vector.magnitude.size());
+  const std::vector<double>& x = input_row(row_index(b, h, t));
+  vector.magnitude.resize(x.size());
+  vector.error.resize(x.size());
   const bool exactly = arithmetic_.reads_exactly(case_.inputs.format);
   for (std::size_t i = 0; i < vector.magnitude.size(); ++i) {
     vector.magnitude[i] = std::fabs(x[i]);
@@ -216,15 +223,23 @@ VectorError OperandBudget::rotated(VectorError vector, std::int64_t b, std::int6
   return vector;
 }
 
-const NormStatistics& OperandBudget::statistics(const VectorError& vector, std::int64_t b, std::int64_t h,
-                                                std::int64_t t) {
+const ParameterColumns& OperandBudget::columns(std::int64_t h) {
+  if (h != columns_of_) {
+    tensors_.set_columns(head_dim_, h, columns_);
+    columns_of_ = h;
+  }
+  return columns_;
+}
+
+const NormStatistics& OperandBudget::statistics(const VectorError& vector, const std::vector<double>& x, std::int64_t b,
+                                                std::int64_t h, std::int64_t t) {
   const bool full_width = norm_.axis == QKCTS_AXIS_FULL_WIDTH;
   const std::int64_t row = row_index(b, h, t);
   std::optional<NormStatistics>& slot = statistics_[static_cast<std::size_t>(full_width ? b * length_ + t : row)];
   if (!slot && full_width) {
     slot = full_width_statistics(b, t);
   } else if (!slot) {
-    slot = norm_statistics(norm_, norm_source(row), vector.error, source_accuracy(), arithmetic_);
+    slot = norm_statistics(norm_, x, vector.error, source_accuracy(), arithmetic_);
     slot->domain = slot->domain || vector.domain;
   }
   return *slot;
@@ -252,12 +267,12 @@ NormStatistics OperandBudget::full_width_statistics(std::int64_t b, std::int64_t
 }
 
 VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b, std::int64_t h, std::int64_t t) {
-  const NormStatistics& shared = statistics(vector, b, h, t);
   const std::int64_t row = row_index(b, h, t);
-  if (inner_points_.exist()) {
-    return normalised_by_points(vector, h, row, shared);
-  }
   const std::vector<double> x = norm_source(row);
+  const NormStatistics& shared = statistics(vector, x, b, h, t);
+  if (inner_points_.exist()) {
+    return normalised_by_points(vector, x, h, row, shared);
+  }
   const double* y = exact_.unrounded(norm_stage_).data() + row * head_dim_;
   const bool ranged = factor_.exists() || clamp_after_.exists();
   VectorError result;
@@ -271,6 +286,14 @@ VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b,
     blur.resize(x.size());
   }
   const NormElements elements(norm_, shared, factor_, arithmetic_);
+  if (!ranged && !result.domain) {
+    std::transform(y, y + head_dim_, result.magnitude.begin(), [](double value) { return std::fabs(value); });
+    if (elements.set_errors(x, vector.error, columns(h), {y, x.size()}, result.error)) {
+      return result;
+    }
+    result.magnitude.assign(x.size(), 0.0);  // up to the element that overflows, as it were one after another
+    result.error.assign(x.size(), 0.0);
+  }
   for (std::int64_t d = 0; d < head_dim_ && !result.domain; ++d) {
     const auto i = static_cast<std::size_t>(d);
     ElementParameters p = tensors_.at(head_dim_, h, d);
@@ -296,9 +319,8 @@ VectorError OperandBudget::normalised(const VectorError& vector, std::int64_t b,
   return result;
 }
 
-VectorError OperandBudget::normalised_by_points(const VectorError& vector, std::int64_t h, std::int64_t row,
-                                                const NormStatistics& shared) const {
-  const std::vector<double> x = norm_source(row);
+VectorError OperandBudget::normalised_by_points(const VectorError& vector, const std::vector<double>& x, std::int64_t h,
+                                                std::int64_t row, const NormStatistics& shared) const {
   const RoundedNorm norm(norm_, shared, inner_points_, arithmetic_);
   VectorError result;
   result.domain = vector.domain || norm.domain();
@@ -332,7 +354,7 @@ void OperandBudget::round_stage(VectorError& vector, qkcts_stage stage, std::int
 }
 
 // Factor and clamps where no norm is applied.
-VectorError OperandBudget::unnormalised(const VectorError& vector, std::int64_t row) const {
+VectorError OperandBudget::unnormalised(const VectorError& vector, std::int64_t row) {
   const std::vector<double> x = norm_source(row);
   const double* y = exact_.unrounded(norm_stage_).data() + row * head_dim_;
   VectorError result = vector;
@@ -362,29 +384,41 @@ void OperandBudget::keep(std::int64_t b, std::int64_t h, std::int64_t t, VectorE
 
 VectorError OperandBudget::product(std::int64_t b, std::int64_t h, std::int64_t t) {
   auto kept = kept_.extract(row_index(b, h, t));
-  return kept ? std::move(kept.mapped()) : row(b, h, t).product;
+  return kept ? std::move(kept.mapped()) : row(b, h, t).take_product();
 }
 
 OperandRow OperandBudget::row(std::int64_t b, std::int64_t h, std::int64_t t) {
   const std::int64_t at = row_index(b, h, t);
   OperandRow result;
-  result.product = first_row(b, h, t);
+  VectorError vector = first_row(b, h, t);
+  const auto pass = [&](std::optional<VectorError> OperandRow::*stage, bool is_last) {
+    if (is_last) {
+      result.*stage = std::move(vector);
+      result.last_stage = stage;
+    } else {
+      result.*stage = vector;
+    }
+  };
+  const bool turns_at_last = order_ == QKCTS_NORM_THEN_ROPE;
   if (projection_) {
-    result.projection = result.product;
+    pass(&OperandRow::projection, !rotates_first() && !transforms_ && !turns_at_last);
   }
   if (rotates_first()) {
-    result.product = rotated(std::move(result.product), b, h, t);
-    result.rope = result.product;
+    vector = rotated(std::move(vector), b, h, t);
+    pass(&OperandRow::rope, !transforms_);
   }
   if (transforms_) {
-    settle_source(result.product, at);
-    result.product = norm_.applied != 0 ? normalised(result.product, b, h, t) : unnormalised(result.product, at);
-    round_stage(result.product, norm_stage_, at, norm_point_);
-    result.norm = result.product;
+    settle_source(vector, at);
+    vector = norm_.applied != 0 ? normalised(vector, b, h, t) : unnormalised(vector, at);
+    round_stage(vector, norm_stage_, at, norm_point_);
+    pass(&OperandRow::norm, !turns_at_last);
   }
-  if (order_ == QKCTS_NORM_THEN_ROPE) {
-    result.product = rotated(std::move(result.product), b, h, t);
-    result.rope = result.product;
+  if (turns_at_last) {
+    vector = rotated(std::move(vector), b, h, t);
+    pass(&OperandRow::rope, true);
+  }
+  if (result.last_stage == nullptr) {
+    result.input = std::move(vector);
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "conformance/budget_angle.hpp"
@@ -20,13 +21,16 @@ namespace qkcts {
 
 enum class OperandSide : std::uint8_t { q, k, v };
 
-// One row after each of its stages (`norm`: after norm, factor and clamps); `product` is what the scores multiply (the
-// last of them, or the input).
+// One row after each of its stages (`norm`: after norm, factor and clamps).
 struct OperandRow {
   std::optional<VectorError> projection;
   std::optional<VectorError> norm;
   std::optional<VectorError> rope;
-  VectorError product;
+  VectorError input;  // where it has no stage
+  std::optional<VectorError> OperandRow::*last_stage = nullptr;
+
+  // What the scores multiply: the last of them, or the input.
+  VectorError take_product() { return last_stage != nullptr ? std::move(*(this->*last_stage)) : std::move(input); }
 };
 
 class OperandBudget {
@@ -49,19 +53,24 @@ class OperandBudget {
   TableEntry table_entry(std::int64_t h, std::int64_t position, std::int64_t pair) const;
   VectorError normalised(const VectorError& vector, std::int64_t b, std::int64_t h, std::int64_t t);
   // The same where the norm passes points before its end.
-  VectorError normalised_by_points(const VectorError& vector, std::int64_t h, std::int64_t row,
-                                   const NormStatistics& shared) const;
-  VectorError unnormalised(const VectorError& vector, std::int64_t row) const;
-  // Of the row that `vector` is, on its way into the norm; of all heads of the token for a full-width norm.
-  const NormStatistics& statistics(const VectorError& vector, std::int64_t b, std::int64_t h, std::int64_t t);
+  VectorError normalised_by_points(const VectorError& vector, const std::vector<double>& x, std::int64_t h,
+                                   std::int64_t row, const NormStatistics& shared) const;
+  VectorError unnormalised(const VectorError& vector, std::int64_t row);
+  // Of the row that `vector` is, and x its exact numbers, on its way into the norm; of all heads of the token for a
+  // full-width norm.
+  const NormStatistics& statistics(const VectorError& vector, const std::vector<double>& x, std::int64_t b,
+                                   std::int64_t h, std::int64_t t);
+  const ParameterColumns& columns(std::int64_t h);
   NormStatistics full_width_statistics(std::int64_t b, std::int64_t t);
   std::int64_t row_index(std::int64_t b, std::int64_t h, std::int64_t t) const;
   bool rotates_first() const { return order_ == QKCTS_ROPE_THEN_NORM; }
   // What the norm acts on: exact numbers, known to `source_accuracy`, and those of a row after the clamp before it.
-  const std::vector<double>& sources() const;
+  std::vector<double> source_row(std::int64_t row);
   double source_accuracy() const;
-  std::vector<double> norm_source(std::int64_t row) const;
-  void settle_source(VectorError& vector, std::int64_t row) const;
+  std::vector<double> norm_source(std::int64_t row);
+  void settle_source(VectorError& vector, std::int64_t row);
+  // Of the input, the last one that was asked for being kept.
+  const std::vector<double>& input_row(std::int64_t row);
   // A whole row of a stage passes the point of that stage.
   void round_stage(VectorError& vector, qkcts_stage stage, std::int64_t row, const RoundingPoint& point) const;
 
@@ -77,11 +86,16 @@ class OperandBudget {
   RoundingPoint projection_point_, norm_point_, product_point_, rope_point_;
   NormPoints inner_points_;
   NormTensors tensors_;
+  ParameterColumns columns_;  // of one head
+  std::int64_t columns_of_ = -1;
   Input position_input_;
   qkcts_stage projection_stage_, norm_stage_, rope_stage_;
   std::int64_t heads_, length_, head_dim_;
-  std::vector<double> input_, cos_, sin_;  // no input under a projection
-  std::int64_t head_table_ = 0;            // numbers of the table of one head; 0: all heads share it
+  const Tensor* input_ = nullptr;  // none under a projection
+  std::vector<double> input_row_;
+  std::int64_t input_row_of_ = -1;
+  std::vector<double> cos_, sin_;
+  std::int64_t head_table_ = 0;  // numbers of the table of one head; 0: all heads share it
   std::optional<ProjectionBudget> projection_;
   std::optional<AngleBudget> angles_;  // where the runtime computes them
   std::vector<std::optional<NormStatistics>> statistics_;

@@ -3,25 +3,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "conformance/budget_extremal.hpp"
 #include "conformance/budget_sums.hpp"
+#include "conformance/lanes.hpp"
 
 namespace qkcts {
 namespace {
 
 using enum BudgetTerm;
 
-// Sums over the visible keys, one per output element, that depend on their weights: those of ValueSums, and
-// sum p e^t Dv.
-struct WeightedSums {
-  std::vector<double> moved, spread, weighted, read;
-};
-
-WeightedSums weighted_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact) {
-  const std::vector<double> zeros(values.length);
-  WeightedSums sums{zeros, zeros, zeros, zeros};
+void add_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact, OutputSums& sums) {
+  for (std::vector<double>* sum : {&sums.moved, &sums.spread, &sums.weighted, &sums.read}) {
+    sum->assign(values.length, 0.0);
+  }
   add_value_terms({values.v.data(), w.moved.data(), w.grown.data(), values.v.size(), values.length, exact.data()},
                   {sums.moved.data(), sums.spread.data(), sums.weighted.data()});
   for (std::size_t j = 0; values.error != nullptr && j < values.v.size(); ++j) {
@@ -30,7 +27,19 @@ WeightedSums weighted_sums(const RowWeights& w, const ValueRows& values, std::sp
       sums.read[d] += w.grown[j] * error[d];
     }
   }
-  return sums;
+}
+
+// How far each exact output may be from the one that is given.
+void set_blurs(const ValueRows& values, std::span<const double> exact, const ValueExtent& extent,
+               std::vector<double>& blurs) {
+  blurs.resize(values.length);
+  for (std::size_t d = 0; d < values.length; ++d) {
+    blurs[d] = values.blur.empty() ? 0x1p-49 * std::fabs(exact[d]) : values.blur[d];
+  }
+  for (std::size_t d = 0; values.inexact > 0 && d < values.length; ++d) {
+    // A distance |v - o| is as little known as the larger of both.
+    blurs[d] += values.inexact * std::max(std::fabs(extent.lowest(d)), std::fabs(extent.highest(d)));
+  }
 }
 
 ValueExtent extent_of(const ValueRows& values) {
@@ -41,13 +50,72 @@ ValueExtent extent_of(const ValueRows& values) {
   return extent;
 }
 
+// What the elements of a row share.
+struct ElementTerms {
+  double n, moved_weight, grown_weight, shrunk_sum, fresh_share, afresh, u_p, inverse, sum_inverse, stored_inverse;
+  double theta, quotient, product_flush, weight_flush, store_flush, common, merge, whole;
+  double reach, weight_room, sum_room, range;
+  double made;  // 1 where a norm has made the values, else 0
+};
+
+template <bool unbounded>
+[[gnu::always_inline]] inline void output_errors_of(const ElementTerms& w, std::size_t length,
+                                                    const double* __restrict exact, const double* __restrict totals,
+                                                    const double* __restrict worst_reads,
+                                                    const double* __restrict lowest, const double* __restrict highest,
+                                                    const double* __restrict moved, const double* __restrict spreads,
+                                                    const double* __restrict weights, const double* __restrict reads,
+                                                    const double* __restrict blurs, const double* __restrict extremal,
+                                                    double* __restrict errors, double* __restrict hulls) {
+  for (std::size_t d = 0; d < length; ++d) {
+    const double o = std::fabs(exact[d]);
+    const double total = sum_upper(totals[d], w.n);
+    const double blur = blurs[d];
+    const double radius = std::max(highest[d] - exact[d], exact[d] - lowest[d]) + blur;
+    // First: weights e^(+-t) off. Their mean stays in the hull of the values.
+    const double by_weights = (moved[d] + w.moved_weight * blur) / w.shrunk_sum;
+    const double spread = std::min(radius, (spreads[d] + w.grown_weight * blur) / w.shrunk_sum);
+    const double first = std::min(unbounded ? radius : std::min(by_weights, radius), extremal[d]);
+    const double formed = std::min(unbounded ? radius : std::min(by_weights * w.fresh_share, radius), extremal[d]);
+    // Weights that are formed once more have a mean of their own, and their sum is not quite the row sum.
+    const double fresh = formed + (o + blur + formed) * w.afresh;
+    // Magnitudes that the roundings of the sum refer to, in units of the row sum.
+    const double largest = std::max(std::fabs(lowest[d]), std::fabs(highest[d]));
+    const double worst_read = w.made > 0 ? worst_reads[d] : 0;
+    const double weighted = unbounded ? largest + worst_read : (weights[d] + reads[d]) / w.shrunk_sum;
+    const double read = unbounded ? (w.made > 0 ? worst_read : weighted) : reads[d] / w.shrunk_sum;
+    // Stored weights: against |v| if the row sum is that of the unstored ones, else against |v - o|.
+    const double stored =
+        std::max(w.u_p * weighted, w.u_p * w.stored_inverse * ((unbounded ? radius : spread) + first));
+    const double second = std::max(first + stored, fresh + w.u_p * weighted) + read * w.stored_inverse;
+    const double rounded = weighted * (1 + w.u_p) * w.stored_inverse;
+    const double third = second + w.theta * rounded * w.inverse + w.sum_inverse * (o + second);
+    const double divided = std::max(rounded * (1 + w.theta) * w.inverse, o + third);
+    // Subnormal weights: against |v|, or where they are summed as stored, against |v - o|.
+    const double apart = std::max(total, w.n * (radius + first));
+    const double flushed =
+        w.product_flush + w.weight_flush * total + w.store_flush * std::min(apart, total + w.n * (o + first));
+    const double error = third + w.quotient * divided + flushed * w.inverse * w.stored_inverse;
+    // Parts are divided before they are added, so theirs are the roundings of the sum as well.
+    const double by_parts = divided * (1 + w.quotient);
+    const double parts = w.whole > 1 ? by_parts : rounded;
+    const double merged = error + ((o + error) * w.common + w.merge * parts);
+    const double judged = sum_upper(merged * w.whole, 4 * w.n + 128);
+    const bool fits = total * w.reach * w.weight_room * w.sum_room < w.range;
+    errors[d] = fits ? judged : std::numeric_limits<double>::infinity();
+    const double hull = lowest[d] == highest[d] ? 0 : radius;
+    hulls[d] = fits ? hull : 0;
+  }
+}
+
 }  // namespace
 
-OutputError output_errors(const RowWeights& w, const ValueRows& values, std::span<const double> exact, double slots,
-                          const BudgetArithmetic& arithmetic) {
-  OutputError result{std::vector<double>(values.length), std::vector<double>(values.length),
-                     std::vector<bool>(values.length)};
-  const WeightedSums sums = weighted_sums(w, values, exact);
+void output_errors(const RowWeights& w, const ValueRows& values, std::span<const double> exact, double slots,
+                   const BudgetArithmetic& arithmetic, OutputSums& sums, OutputError& result) {
+  const std::size_t length = values.length;
+  result.error.resize(length);
+  result.hull.resize(length);
+  add_sums(w, values, exact, sums);
   std::optional<ValueExtent> own_extent;
   if (values.extent == nullptr) {
     own_extent = extent_of(values);
@@ -68,71 +136,53 @@ OutputError output_errors(const RowWeights& w, const ValueRows& values, std::spa
       joined(joins, arithmetic.product_growth(output_sum, n + 1, slots + matrix_block, w.in_lane), w.rescale, u);
   const double quotient = arithmetic.quotient(output_quotient);
   const double merge = arithmetic.u(split_merge) > 0 ? joined(quotient, growth_upper(3, arithmetic.u(split_merge))) : 0;
-  const double common = expm1_upper(w.merged);
-  const double inverse = 1 + w.sum_inverse;
-  const double stored_inverse = 1 + w.stored_inverse;
+  const double common = w.merged_growth;
   const double lambda = arithmetic.lambda(output_underflow);
-  const double whole = arithmetic.second_order();
-  std::vector<double> blurs(values.blur.begin(), values.blur.end());  // accuracy of the exact output
-  for (std::size_t d = 0; values.blur.empty() && d < values.length; ++d) {
-    blurs.push_back(0x1p-49 * std::fabs(exact[d]));
-  }
-  for (std::size_t d = 0; values.inexact > 0 && d < values.length; ++d) {
-    // A distance |v - o| is as little known as the larger of both.
-    blurs[d] += values.inexact * std::max(std::fabs(extent.lowest(d)), std::fabs(extent.highest(d)));
-  }
   const double weight_room = std::max(1.01, arithmetic.range_room(w.rescales + 8));
   const double sum_room = 1 + growth_upper(4 * (n + slots) + 64, arithmetic.range_roundoff());
-  std::vector<double> extremal;
+  set_blurs(values, exact, extent, sums.blur);
   if (extremal_form_pays(w)) {
-    extremal = extremal_moves(w, values, exact, blurs);
+    sums.extremal = extremal_moves(w, values, exact, sums.blur);
+  } else {
+    sums.extremal.assign(length, std::numeric_limits<double>::infinity());
   }
-
-  for (std::size_t d = 0; d < values.length; ++d) {
-    const double o = std::fabs(exact[d]);
-    const double total = sum_upper(extent.total(d), n);
-    if (!(total * w.reach * weight_room * sum_room < arithmetic.largest())) {
-      result.domain[d] = true;
-      continue;
+  ElementTerms terms{};
+  terms.n = n;
+  terms.moved_weight = moved_weight;
+  terms.grown_weight = grown_weight;
+  terms.shrunk_sum = w.shrunk_sum;
+  terms.fresh_share = w.fresh_share;
+  terms.afresh = w.afresh;
+  terms.u_p = u_p;
+  terms.inverse = 1 + w.sum_inverse;
+  terms.sum_inverse = w.sum_inverse;
+  terms.stored_inverse = 1 + w.stored_inverse;
+  terms.theta = theta;
+  terms.quotient = quotient;
+  terms.product_flush = lambda * (3 * n + w.rescales + 4) / w.least_sum;
+  terms.weight_flush = w.weight_flush;
+  terms.store_flush = w.store_flush;
+  terms.common = common;
+  terms.merge = merge;
+  terms.whole = arithmetic.second_order();
+  terms.reach = w.reach;
+  terms.weight_room = weight_room;
+  terms.sum_room = sum_room;
+  terms.range = arithmetic.largest();
+  terms.made = values.inexact > 0 ? 1 : 0;
+  const bool unbounded = w.unbounded;
+  in_widest_lanes([=, z = exact.data(), extents = extent.numbers(), moved = sums.moved.data(),
+                   spread = sums.spread.data(), weighted = sums.weighted.data(), read = sums.read.data(),
+                   blur = sums.blur.data(), extremal = sums.extremal.data(), error = result.error.data(),
+                   hull = result.hull.data()]() QKCTS_STRAIGHT {
+    if (unbounded) {
+      output_errors_of<true>(terms, length, z, extents.total, extents.worst_read, extents.lowest, extents.highest,
+                             moved, spread, weighted, read, blur, extremal, error, hull);
+    } else {
+      output_errors_of<false>(terms, length, z, extents.total, extents.worst_read, extents.lowest, extents.highest,
+                              moved, spread, weighted, read, blur, extremal, error, hull);
     }
-    const double blur = blurs[d];
-    const bool equal = extent.lowest(d) == extent.highest(d);
-    const double radius = std::max(extent.highest(d) - exact[d], exact[d] - extent.lowest(d)) + blur;
-    result.hull[d] = equal ? 0 : radius;
-    // First: weights e^(+-t) off. Their mean stays in the hull of the values.
-    const double by_weights = (sums.moved[d] + moved_weight * blur) / w.shrunk_sum;
-    const double spread = std::min(radius, (sums.spread[d] + grown_weight * blur) / w.shrunk_sum);
-    double first = w.unbounded ? radius : std::min(by_weights, radius);
-    double fresh = w.unbounded ? radius : std::min(by_weights * w.fresh_share, radius);
-    if (!extremal.empty()) {
-      first = std::min(first, extremal[d]);
-      fresh = std::min(fresh, extremal[d]);
-    }
-    // Weights that are formed once more have a mean of their own, and their sum is not quite the row sum.
-    fresh += (o + blur + fresh) * w.afresh;
-    // Magnitudes that the roundings of the sum refer to, in units of the row sum.
-    const bool made = values.inexact > 0;
-    const double largest = std::max(std::fabs(extent.lowest(d)), std::fabs(extent.highest(d)));
-    const double weighted =
-        w.unbounded ? largest + (made ? extent.worst_read(d) : 0) : (sums.weighted[d] + sums.read[d]) / w.shrunk_sum;
-    const double read = w.unbounded ? (made ? extent.worst_read(d) : weighted) : sums.read[d] / w.shrunk_sum;
-    // Stored weights: against |v| if the row sum is that of the unstored ones, else against |v - o|.
-    const double stored = std::max(u_p * weighted, u_p * stored_inverse * ((w.unbounded ? radius : spread) + first));
-    const double second = std::max(first + stored, fresh + u_p * weighted) + read * stored_inverse;
-    const double rounded = weighted * (1 + u_p) * stored_inverse;
-    const double third = second + theta * rounded * inverse + w.sum_inverse * (o + second);
-    const double divided = std::max(rounded * (1 + theta) * inverse, o + third);
-    // Subnormal weights: against |v|, or where they are summed as stored, against |v - o|.
-    const double apart = std::max(total, n * (radius + first));
-    const double flushed = lambda * (3 * n + w.rescales + 4) / w.least_sum + w.weight_flush * total +
-                           w.store_flush * std::min(apart, total + n * (o + first));
-    double error = third + quotient * divided + flushed * inverse * stored_inverse;
-    // Parts are divided before they are added, so theirs are the roundings of the sum as well.
-    const double parts = whole > 1 ? divided * (1 + quotient) : rounded;
-    error += (o + error) * common + merge * parts;
-    result.error[d] = sum_upper(error * whole, 4 * n + 128);
-  }
-  return result;
+  });
 }
 
 }  // namespace qkcts

@@ -25,12 +25,25 @@ struct ValueRows {
 };
 
 struct OutputError {
-  std::vector<double> error;
-  std::vector<double> hull;  // largest |v_j - o|; 0 if all values are equal
-  std::vector<bool> domain;
+  std::vector<double> error;  // infinite: domain
+  std::vector<double> hull;   // largest |v_j - o|; 0 if all values are equal
 };
 
-OutputError output_errors(const RowWeights& weights, const ValueRows& values, std::span<const double> exact,
-                          double slots, const BudgetArithmetic& arithmetic);
+// Sums over the visible keys, one per output element, that depend on their weights: those of ValueSums, and
+// sum p e^t Dv; what else output_errors() makes of an element on its way. Working memory.
+struct OutputSums {
+  std::vector<double> moved, spread, weighted, read, blur, extremal;
+};
+
+void output_errors(const RowWeights& weights, const ValueRows& values, std::span<const double> exact, double slots,
+                   const BudgetArithmetic& arithmetic, OutputSums& sums, OutputError& result);
+
+inline OutputError output_errors(const RowWeights& weights, const ValueRows& values, std::span<const double> exact,
+                                 double slots, const BudgetArithmetic& arithmetic) {
+  OutputSums sums;
+  OutputError result;
+  output_errors(weights, values, exact, slots, arithmetic, sums, result);
+  return result;
+}
 
 }  // namespace qkcts

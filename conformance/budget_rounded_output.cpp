@@ -14,7 +14,7 @@ OutputError rounded_output_errors(std::span<const double> p, std::span<const dou
                                   const BudgetArithmetic& arithmetic) {
   const std::size_t length = values.length;
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  OutputError result{std::vector<double>(length), std::vector<double>(length), std::vector<bool>(length)};
+  OutputError result{std::vector<double>(length), std::vector<double>(length)};
   std::vector<double> moved(length), size(length), lowest(length, infinity), highest(length, -infinity);
   bool domain = false;
   for (std::size_t j = 0; j < p.size(); ++j) {
@@ -40,7 +40,7 @@ OutputError rounded_output_errors(std::span<const double> p, std::span<const dou
   const double room = 1 + growth_upper(2 * (n + slots) + 64, arithmetic.range_roundoff());
   for (std::size_t d = 0; d < length; ++d) {
     if (domain || !(size[d] * room < arithmetic.largest())) {
-      result.domain[d] = true;
+      result.error[d] = infinity;
       continue;
     }
     const double blur = values.blur.empty() ? 0x1p-49 * std::fabs(exact[d]) : values.blur[d];

@@ -16,14 +16,12 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double ln_2 = 0x1.62e42fefa39efp-1;
 
 // Which block of `size` neighbouring keys holds each of the keys; blocks without one are not counted.
-std::vector<std::size_t> block_indices(const std::vector<std::int64_t>& keys, std::int64_t size) {
-  std::vector<std::size_t> indices;
-  indices.reserve(keys.size());
+void set_block_indices(const std::vector<std::int64_t>& keys, std::int64_t size, std::vector<std::size_t>& indices) {
+  indices.clear();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const bool opens = i > 0 && keys[i] / size != keys[i - 1] / size;
     indices.push_back(i == 0 ? 0 : indices.back() + (opens ? 1 : 0));
   }
-  return indices;
 }
 
 // How many there are: of a run of neighbours, those from the first to the last.
@@ -34,7 +32,9 @@ double blocks_of(const std::vector<std::int64_t>& keys, std::int64_t size) {
   if (keys.back() - keys.front() + 1 == static_cast<std::int64_t>(keys.size())) {
     return static_cast<double>(keys.back() / size - keys.front() / size + 1);
   }
-  return static_cast<double>(block_indices(keys, size).back() + 1);
+  std::vector<std::size_t> indices;
+  set_block_indices(keys, size, indices);
+  return static_cast<double>(indices.back() + 1);
 }
 
 // What an output could be at all: the hull of its values, or, where they are equal, its own size.
@@ -51,7 +51,7 @@ RowBudget::RowBudget(const Case& c, const ExactStages& exact, const BudgetArithm
       arithmetic_(arithmetic),
       writer_(writer),
       probs_(BudgetTerm::rounding_point, terms_.rounding.probs, terms_.rounding.saturate != 0, arithmetic),
-      weights_(BudgetTerm::rounding_weight, terms_.rounding.probs, terms_.rounding.saturate != 0, arithmetic),
+      factors_(BudgetTerm::rounding_weight, terms_.rounding.probs, terms_.rounding.saturate != 0, arithmetic),
       output_(BudgetTerm::rounding_point, terms_.rounding.output, terms_.rounding.saturate != 0, arithmetic),
       unit_(terms_.softmax.base == QKCTS_BASE_TWO ? ln_2 : 1),
       lse_unit_(terms_.softmax.lse_base == QKCTS_BASE_TWO ? ln_2 : 1) {}
@@ -83,22 +83,27 @@ void RowBudget::put_empty(std::uint32_t row, const HeadData& data) {
 
 void RowBudget::set_keys(std::uint32_t row, const std::vector<double>& errors, Keys& keys) const {
   const auto k_len = static_cast<std::size_t>(case_.shape.k_len);
-  for (std::vector<double>* list :
-       {&keys.scores, &keys.errors, &keys.probabilities, &keys.rounded, &keys.rounded_errors, &keys.product_errors}) {
+  for (std::vector<double>* list : {&keys.rounded, &keys.rounded_errors, &keys.product_errors}) {
     list->clear();
   }
   for (std::int64_t key = 0; keys.uniform && key < case_.shape.k_len; ++key) {
     keys.visible.push_back(key);
   }
+  const std::size_t count = keys.visible.size();
+  for (std::vector<double>* list : {&keys.scores, &keys.errors, &keys.probabilities}) {
+    list->resize(count);
+  }
   const qkcts_stage last = writer_.exists(QKCTS_STAGE_CAPPED) ? QKCTS_STAGE_CAPPED : QKCTS_STAGE_SCORES;
   const std::span<const double> exact_scores = exact_.row(last, row, k_len);
   const std::span<const double> exact_probs = exact_.unrounded_row(QKCTS_STAGE_PROBS, row, k_len);
-  for (const std::int64_t key : keys.visible) {
-    const auto i = static_cast<std::size_t>(key);
-    keys.scores.push_back(keys.uniform ? 0 : exact_scores[i] * unit_);
-    keys.errors.push_back(keys.uniform ? 0 : errors[i] * unit_);
-    keys.probabilities.push_back(exact_probs[i]);
-  }
+  for_each_run(keys.visible, [&](std::size_t at, std::int64_t key, std::size_t length) {
+    const auto first = static_cast<std::size_t>(key);
+    for (std::size_t j = 0; j < length; ++j) {
+      keys.scores[at + j] = keys.uniform ? 0 : exact_scores[first + j] * unit_;
+      keys.errors[at + j] = keys.uniform ? 0 : errors[first + j] * unit_;
+      keys.probabilities[at + j] = exact_probs[first + j];
+    }
+  });
 }
 
 // Appends the sink; returns how far it stands above every score.
@@ -130,11 +135,10 @@ void RowBudget::softmax_stages(std::uint32_t row, const RowCoordinates& at, cons
   softmax.probabilities = keys.probabilities;
   softmax.lse = lse;
   softmax.blocks = blocks_of(keys.visible, arithmetic_.online_block()) + (column ? 1 : 0);
-  std::vector<std::size_t> blocks;
   if (arithmetic_.online_block() > 1) {
-    blocks = block_indices(keys.visible, arithmetic_.online_block());
-    blocks.resize(keys.scores.size(), blocks.empty() ? 0 : blocks.back() + 1);  // a sink is one of its own
-    softmax.block_of = blocks;
+    set_block_indices(keys.visible, arithmetic_.online_block(), blocks_);
+    blocks_.resize(keys.scores.size(), blocks_.empty() ? 0 : blocks_.back() + 1);  // a sink is one of its own
+    softmax.block_of = blocks_;
   }
   const double slots = blocks_of(keys.visible, matrix_block) * matrix_block;
   softmax.slots = slots + (column ? matrix_block : 0);
@@ -142,12 +146,15 @@ void RowBudget::softmax_stages(std::uint32_t row, const RowCoordinates& at, cons
   if (arithmetic_.lanes() > 0) {
     softmax.in_lane = blocks_of(keys.visible, arithmetic_.lanes()) + (column ? 1 : 0);
   }
-  const RowWeights weights = row_weights(softmax, arithmetic_);
+  row_weights(softmax, arithmetic_, softmax_, weights_);
+  const RowWeights& weights = weights_;
 
   if (probs_.exists() || writer_.wants(QKCTS_STAGE_PROBS, row)) {
-    std::vector<double> errors(keys.probabilities.size(), infinity);
-    if (!weights.domain) {
-      errors = probability_errors(weights, arithmetic_);
+    std::vector<double>& errors = probability_errors_;
+    if (weights.domain) {
+      errors.assign(keys.probabilities.size(), infinity);
+    } else {
+      probability_errors(weights, arithmetic_, softmax_, errors);
     }
     if (probs_.exists()) {
       round_probabilities(row, keys, errors);
@@ -176,9 +183,9 @@ void RowBudget::softmax_stages(std::uint32_t row, const RowCoordinates& at, cons
   } else if (weights.domain) {
     put_output_domain(row);
   } else if (terms_.softmax.sink == QKCTS_SINK_POST_SCALE && !keys.uniform) {
-    put_scaled_output(row, at, data, keys, slots, weights, lse, lse_moved);
+    put_scaled_output(row, at, data, keys, slots, lse, lse_moved);
   } else {
-    put_output(row, at, data, keys, slots, weights);
+    put_output(row, at, data, keys, slots);
   }
 }
 
@@ -191,7 +198,7 @@ void RowBudget::round_probabilities(std::uint32_t row, Keys& keys, const std::ve
     const double blur = before * 0x1p-50;
     keys.rounded.push_back(rounded);
     keys.rounded_errors.push_back(probs_.moved(before, blur, errors[j], rounded, 0));
-    keys.product_errors.push_back(weights_.moved(before, blur, errors[j], rounded, 0));
+    keys.product_errors.push_back(factors_.moved(before, blur, errors[j], rounded, 0));
   }
 }
 
@@ -212,9 +219,10 @@ void RowBudget::put_probabilities(const Keys& keys, const std::vector<double>& e
 }
 
 // Values of the keys of the row, a sink's last.
-ValueRows RowBudget::values_of(const RowCoordinates& at, const HeadData& data, const Keys& keys) {
-  ValueRows values;
-  values.v.reserve(keys.scores.size());
+void RowBudget::set_values(const RowCoordinates& at, const HeadData& data, const Keys& keys) {
+  ValueRows& values = values_;
+  values.v.clear();
+  values.blur = {};
   values.length = static_cast<std::size_t>(case_.shape.v_head_dim);
   values.base = data.v.data();
   values.inexact = data.v_computed ? 0x1p-50 : 0;
@@ -226,7 +234,6 @@ ValueRows RowBudget::values_of(const RowCoordinates& at, const HeadData& data, c
     values.v.push_back(data.v.data() + data.v.size() - values.length);
   }
   values.extent = probs_.exists() ? nullptr : extent_of(at, keys, values);
-  return values;
 }
 
 // Rows of one query head come one after another: where each sees neighbouring keys from the same one on, what was
@@ -259,13 +266,13 @@ std::span<const double> RowBudget::exact_output(std::uint32_t row) const {
   return exact_.unrounded_row(QKCTS_STAGE_OUTPUT, row, static_cast<std::size_t>(case_.shape.v_head_dim));
 }
 
-OutputError RowBudget::product_errors(const Keys& keys, const ValueRows& values, std::span<const double> exact,
-                                      double slots, const RowWeights& weights) const {
+void RowBudget::set_product_errors(const Keys& keys, const ValueRows& values, std::span<const double> exact,
+                                   double slots) {
   if (!probs_.exists()) {
-    return output_errors(weights, values, exact, slots, arithmetic_);
+    return output_errors(weights_, values, exact, slots, arithmetic_, sums_, product_);
   }
   const double in_lane = arithmetic_.lanes() > 0 ? blocks_of(keys.visible, arithmetic_.lanes()) : 0;
-  return rounded_output_errors(keys.rounded, keys.product_errors, values, exact, slots, in_lane, arithmetic_);
+  product_ = rounded_output_errors(keys.rounded, keys.product_errors, values, exact, slots, in_lane, arithmetic_);
 }
 
 // `error` is that of the accumulator, before the point of the output; `hull` what the element could be at all.
@@ -280,29 +287,30 @@ void RowBudget::put_output_domain(std::uint32_t row) {
 }
 
 void RowBudget::put_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys,
-                           double slots, const RowWeights& weights) {
+                           double slots) {
   const std::span<const double> before = exact_output(row);
   const std::span<const double> z = exact_.row(QKCTS_STAGE_OUTPUT, row, before.size());
-  OutputError output = product_errors(keys, values_of(at, data, keys), before, slots, weights);
+  set_values(at, data, keys);
+  set_product_errors(keys, values_, before, slots);
   if (!output_.exists()) {
     for (std::size_t d = 0; d < z.size(); ++d) {
-      output.error[d] = output.domain[d] ? infinity : output.error[d];
-      output.hull[d] = size_of(z[d], output.hull[d]);
+      product_.hull[d] = size_of(z[d], product_.hull[d]);
     }
-    writer_.put(QKCTS_STAGE_OUTPUT, z, output.error, output.hull);
+    writer_.put(QKCTS_STAGE_OUTPUT, z, product_.error, product_.hull);
     return;
   }
   for (std::size_t d = 0; d < z.size(); ++d) {
-    put_output_element(before[d], z[d], output.domain[d] ? infinity : output.error[d], output.hull[d]);
+    put_output_element(before[d], z[d], product_.error[d], product_.hull[d]);
   }
 }
 
 // The mean of the values as such, and then the factor of a sink. The mean is formed anew: it is no stage.
 void RowBudget::put_scaled_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys,
-                                  double slots, const RowWeights& weights, double lse, double lse_moved) {
+                                  double slots, double lse, double lse_moved) {
   const std::span<const double> before = exact_output(row);
   const std::span<const double> z = exact_.row(QKCTS_STAGE_OUTPUT, row, before.size());
-  ValueRows values = values_of(at, data, keys);
+  set_values(at, data, keys);
+  ValueRows& values = values_;
   std::vector<double> mean(z.size()), blur(z.size());
   const std::vector<double>& p = probs_.exists() ? keys.rounded : keys.probabilities;
   for (std::size_t j = 0; j < p.size(); ++j) {
@@ -315,14 +323,14 @@ void RowBudget::put_scaled_output(std::uint32_t row, const RowCoordinates& at, c
     value = value * (static_cast<double>(values.v.size()) + 8) * 0x1p-50 + 0x1p-1070;
   }
   values.blur = blur;
-  const OutputError output = product_errors(keys, values, mean, slots, weights);
+  set_product_errors(keys, values, mean, slots);
   const double logit = case_.inputs.at(Input::sink).value(static_cast<std::size_t>(at.h));
   const SinkFactor factor =
       sink_factor_terms(logit, arithmetic_.operand_error(logit, case_.inputs.format), lse, lse_moved, arithmetic_);
   for (std::size_t d = 0; d < z.size(); ++d) {
-    const double error =
-        output.domain[d] ? infinity : factor.moved(std::fabs(mean[d]) + blur[d], output.error[d], arithmetic_);
-    put_output_element(before[d], z[d], error, output.hull[d] * factor.size);
+    const double moved = factor.moved(std::fabs(mean[d]) + blur[d], product_.error[d], arithmetic_);
+    put_output_element(before[d], z[d], std::isfinite(product_.error[d]) ? moved : infinity,
+                       product_.hull[d] * factor.size);
   }
 }
 

@@ -44,29 +44,35 @@ class RowBudget {
   void round_probabilities(std::uint32_t row, Keys& keys, const std::vector<double>& errors) const;
   void put_probabilities(const Keys& keys, const std::vector<double>& errors);
   // Error of the product with v, of rounded or unrounded probabilities; `exact` are the exact sums.
-  OutputError product_errors(const Keys& keys, const ValueRows& values, std::span<const double> exact, double slots,
-                             const RowWeights& weights) const;
+  void set_product_errors(const Keys& keys, const ValueRows& values, std::span<const double> exact, double slots);
   void put_output_element(double before, double z, double error, double hull);
-  ValueRows values_of(const RowCoordinates& at, const HeadData& data, const Keys& keys);
+  // In values_.
+  void set_values(const RowCoordinates& at, const HeadData& data, const Keys& keys);
   const ValueExtent* extent_of(const RowCoordinates& at, const Keys& keys, const ValueRows& values);
   // Before the point of the output, if it has one.
   std::span<const double> exact_output(std::uint32_t row) const;
   void put_output_domain(std::uint32_t row);
-  void put_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys, double slots,
-                  const RowWeights& weights);
+  void put_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys, double slots);
   void put_scaled_output(std::uint32_t row, const RowCoordinates& at, const HeadData& data, const Keys& keys,
-                         double slots, const RowWeights& weights, double lse, double lse_moved);
+                         double slots, double lse, double lse_moved);
 
   const Case& case_;
   const qkcts_contract& terms_;
   const ExactStages& exact_;
   const BudgetArithmetic& arithmetic_;
   BudgetWriter& writer_;
-  RoundingPoint probs_, weights_, output_;  // of the stage probs; of the same numbers in the output; of the output
+  RoundingPoint probs_, factors_, output_;  // of the stage probs; of the same numbers in the output; of the output
   double unit_, lse_unit_;                  // logarithms of the bases of weights and of the log-sum-exp
-  // Keys of the row, kept for its memory; values of the last row that saw neighbouring keys, and those with a sink.
+  // Of the row at hand, kept for their memory; values of the last row that saw neighbouring keys, and those with a
+  // sink.
   Keys keys_;
-  std::vector<double> sizes_;
+  std::vector<std::size_t> blocks_;
+  std::vector<double> probability_errors_, sizes_;
+  SoftmaxNumbers softmax_;
+  RowWeights weights_;
+  ValueRows values_;
+  OutputSums sums_;
+  OutputError product_;
   struct SeenValues {
     std::int64_t b, h, first;
     ValueExtent extent;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "conformance/budget_sums.hpp"
+#include "conformance/lanes.hpp"
 
 namespace qkcts {
 namespace {
@@ -15,36 +16,91 @@ using enum BudgetTerm;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t block = 64;  // keys that are accumulated together
+constexpr std::size_t lanes = 8;    // of them, the sums of so many are formed side by side
+
+// What the scores of a row share.
+struct ScoreRow {
+  double tau, partial, n, growth, lambda, range, element_factor, read_lambda, read_factor, base_two;
+  double q_sum, q_max, q_common;
+  double largest;
+};
+
+[[gnu::always_inline]] inline void score_errors_of(const ScoreRow& row, std::size_t count,
+                                                   const double* __restrict sizes, const double* __restrict moves,
+                                                   const double* __restrict exact, const double* __restrict commons,
+                                                   const double* __restrict sums, const double* __restrict largest,
+                                                   const double* __restrict domain, double* __restrict errors) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const double common = joined(row.q_common, commons[i]);
+    const double a = sizes[i];
+    const double b = moves[i];
+    const double score = std::fabs(exact[i]);
+    // Products, sums, the scaled score; elements of q and k where the scale is folded into them.
+    const double flush =
+        row.lambda *
+        ((2 * row.n * (1 + row.tau) + 1) * row.partial + row.element_factor * (row.q_sum + sums[i]) * (1 + common)) *
+        (1 + row.growth);
+    const double read = row.read_lambda * row.read_factor * (row.q_sum + sums[i] + row.n * row.read_lambda) *
+                        (1 + common) * (1 + row.growth);
+    const double own = row.tau * (b + row.growth * a);
+    const double error = sum_upper(common * score + (1 + common) * own + flush + read, 3 * row.n);
+    const double most = largest[i];
+    const double scaled = std::max(std::max(a, a * row.tau * row.base_two), row.q_max * row.tau * row.base_two);
+    const double reach = std::max(std::max(std::max(scaled, most * row.tau * row.base_two), row.q_max), most) *
+                         (1 + common) * row.range * row.partial;
+    const double judged = reach < row.largest ? error : infinity;
+    errors[i] = domain[i] > 0 ? infinity : judged;
+  }
+}
 
 }  // namespace
 
-KeyPanel::KeyPanel(std::int64_t head_dim, std::int64_t k_len) : head_dim_(head_dim), k_len_(k_len) {
-  const auto elements = static_cast<std::size_t>(head_dim * k_len);
+KeyPanel::KeyPanel(std::int64_t head_dim, std::int64_t k_len)
+    : head_dim_(head_dim), k_len_(k_len), lines_((static_cast<std::size_t>(k_len) + lanes - 1) / lanes) {
   const auto keys = static_cast<std::size_t>(k_len);
-  size_.resize(elements);
-  error_.resize(elements);
-  magnitude_.resize(elements);
+  error_.resize(static_cast<std::size_t>(head_dim) * lines_ + 1);
+  magnitude_.resize(error_.size());
   common_.resize(keys);
   size_sum_.resize(keys);
   size_max_.resize(keys);
   domain_.resize(keys);
 }
 
-void KeyPanel::set(std::int64_t key, const VectorError& vector) {
-  const auto k = static_cast<std::size_t>(key);
-  domain_[k] = vector.domain ? 1 : 0;
-  common_[k] = vector.domain ? 0 : vector.common;
-  size_sum_[k] = 0;
-  size_max_[k] = 0;
-  for (std::int64_t d = 0; d < head_dim_; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    const auto at = static_cast<std::size_t>(d * k_len_ + key);
-    magnitude_[at] = vector.domain ? 0 : vector.magnitude[i];
-    error_[at] = vector.domain ? 0 : vector.error[i];
-    size_[at] = magnitude_[at] + error_[at];
-    size_sum_[k] += size_[at];
-    size_max_[k] = std::max(size_max_[k], size_[at]);
+// Neighbouring keys together, for what they write of an element are neighbours, too.
+void KeyPanel::set(std::int64_t first, std::span<const VectorError> vectors) {
+  for (std::size_t done = 0; done < vectors.size();) {
+    const std::size_t key = static_cast<std::size_t>(first) + done;
+    const std::size_t count = std::min(lanes - key % lanes, vectors.size() - done);  // of one line
+    set_group(key, vectors.subspan(done, count));
+    done += count;
   }
+}
+
+void KeyPanel::set_group(std::size_t first, std::span<const VectorError> vectors) {
+  const auto head_dim = static_cast<std::size_t>(head_dim_);
+  const std::vector<double> nothing(head_dim);
+  std::array<const double*, lanes> magnitudes{}, errors{};
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const VectorError& vector = vectors[i];
+    magnitudes[i] = vector.domain ? nothing.data() : vector.magnitude.data();
+    errors[i] = vector.domain ? nothing.data() : vector.error.data();
+    domain_[first + i] = vector.domain ? 1 : 0;
+    common_[first + i] = vector.domain ? 0 : vector.common;
+  }
+  std::array<double, lanes> sum{}, most{};
+  for (std::size_t d = 0; d < head_dim; ++d) {
+    double* const magnitude = magnitude_[d * lines_ + first / lanes].numbers + first % lanes;
+    double* const error = error_[d * lines_ + first / lanes].numbers + first % lanes;
+    for (std::size_t i = 0; i < vectors.size(); ++i) {
+      magnitude[i] = magnitudes[i][d];
+      error[i] = errors[i][d];
+      const double size = magnitude[i] + error[i];
+      sum[i] += size;
+      most[i] = std::max(most[i], size);
+    }
+  }
+  std::copy_n(sum.begin(), vectors.size(), size_sum_.begin() + static_cast<std::ptrdiff_t>(first));
+  std::copy_n(most.begin(), vectors.size(), size_max_.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
 void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& scale, std::span<const double> exact,
@@ -77,35 +133,19 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
     q_max = std::max(q_max, q_size[d]);
   }
 
+  const ScoreRow row{scale.tau,   scale.partial, n,        growth, lambda, range,    element_factor,
+                     read_lambda, read_factor,   base_two, q_sum,  q_max,  q.common, arithmetic.largest()};
   for (std::int64_t start = first; start < last; start += block) {
-    const std::int64_t count = std::min(block, last - start);
-    std::array<double, block> size{};   // A of every key
-    std::array<double, block> moved{};  // B
-    add_product_terms(
-        {q_size.data(), q.error.data(), q_size.size(), static_cast<std::size_t>(count), keys.size(0) + start,
-         keys.error(0) + start, keys.magnitude(0) + start, static_cast<std::size_t>(keys.k_len())},
-        {size.data(), moved.data()});
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t key = start + i;
-      const double common = joined(q.common, keys.common(key));
-      const double a = size[static_cast<std::size_t>(i)];
-      const double b = moved[static_cast<std::size_t>(i)];
-      const double score = std::fabs(exact[static_cast<std::size_t>(key)]);
-      // Products, sums, the scaled score; elements of q and k where the scale is folded into them.
-      const double flush = lambda *
-                           ((2 * n * (1 + scale.tau) + 1) * scale.partial +
-                            element_factor * (q_sum + keys.size_sum(key)) * (1 + common)) *
-                           (1 + growth);
-      const double read =
-          read_lambda * read_factor * (q_sum + keys.size_sum(key) + n * read_lambda) * (1 + common) * (1 + growth);
-      const double own = scale.tau * (b + growth * a);
-      const double error = sum_upper(common * score + (1 + common) * own + flush + read, 3 * n);
-      const double reach = std::max({a, a * scale.tau * base_two, q_max * scale.tau * base_two,
-                                     keys.size_max(key) * scale.tau * base_two, q_max, keys.size_max(key)}) *
-                           (1 + common) * range * scale.partial;
-      const bool overflows = keys.domain(key) || !(reach < arithmetic.largest());
-      errors[static_cast<std::size_t>(key)] = overflows ? infinity : error;
-    }
+    const auto count = static_cast<std::size_t>(std::min(block, last - start));
+    std::array<double, block> sizes{};  // A of every key, and some beyond
+    std::array<double, block> moves{};  // B
+    add_product_terms({q_size.data(), q.error.data(), q_size.size(), (count + lanes - 1) / lanes * lanes,
+                       keys.error(0) + start, keys.magnitude(0) + start, keys.stride()},
+                      {sizes.data(), moves.data()});
+    in_widest_lanes([=, a = sizes.data(), b = moves.data(), z = exact.data() + start, common = keys.common() + start,
+                     sum = keys.size_sum() + start, most = keys.size_max() + start, domain = keys.domain() + start,
+                     to = errors.data() + start]()
+                        QKCTS_STRAIGHT { score_errors_of(row, count, a, b, z, common, sum, most, domain, to); });
   }
 }
 

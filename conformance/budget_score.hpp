@@ -16,23 +16,33 @@ namespace qkcts {
 class KeyPanel {
  public:
   KeyPanel(std::int64_t head_dim, std::int64_t k_len);
-  void set(std::int64_t key, const VectorError& vector);
+  void set(std::int64_t key, const VectorError& vector) { set(key, std::span(&vector, 1)); }
+  // Keys `first` on.
+  void set(std::int64_t first, std::span<const VectorError> vectors);
 
   std::int64_t head_dim() const { return head_dim_; }
   std::int64_t k_len() const { return k_len_; }
-  bool domain(std::int64_t key) const { return domain_[static_cast<std::size_t>(key)] != 0; }
-  double common(std::int64_t key) const { return common_[static_cast<std::size_t>(key)]; }
-  double size_sum(std::int64_t key) const { return size_sum_[static_cast<std::size_t>(key)]; }
-  double size_max(std::int64_t key) const { return size_max_[static_cast<std::size_t>(key)]; }
-  const double* size(std::int64_t d) const { return size_.data() + d * k_len_; }
-  const double* error(std::int64_t d) const { return error_.data() + d * k_len_; }
-  const double* magnitude(std::int64_t d) const { return magnitude_.data() + d * k_len_; }
+  // Of every key: 1 where it is not judged, else 0; the common factor; sum and largest of |k| + Dk.
+  const double* domain() const { return domain_.data(); }
+  const double* common() const { return common_.data(); }
+  const double* size_sum() const { return size_sum_.data(); }
+  const double* size_max() const { return size_max_.data(); }
+  // Of element d of every key: Dk and |k|; from one element to the next it is stride() numbers. Eight may be read from
+  // any key on.
+  const double* error(std::int64_t d) const { return error_[static_cast<std::size_t>(d) * lines_].numbers; }
+  const double* magnitude(std::int64_t d) const { return magnitude_[static_cast<std::size_t>(d) * lines_].numbers; }
+  std::size_t stride() const { return 8 * lines_; }
 
  private:
+  struct alignas(64) Line {
+    double numbers[8];
+  };
+  void set_group(std::size_t first, std::span<const VectorError> vectors);
+
   std::int64_t head_dim_, k_len_;
-  std::vector<double> size_, error_, magnitude_;  // |k| + Dk, Dk, |k|: [D][Lk]
-  std::vector<double> common_, size_sum_, size_max_;
-  std::vector<unsigned char> domain_;
+  std::size_t lines_;                    // of an element
+  std::vector<Line> error_, magnitude_;  // [D][Lk], in whole lines of a cache
+  std::vector<double> common_, size_sum_, size_max_, domain_;
 };
 
 // Error of each score first <= key < last of one query row, before cap and bias; infinite where it may overflow.

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "conformance/budget_sums.hpp"
+#include "conformance/lanes.hpp"
 
 namespace qkcts {
 namespace {
@@ -44,7 +45,7 @@ class ExponentError {
     double rescaled_once = 0;
   };
 
-  Rounding operator()(double score, double error) const {
+  [[gnu::always_inline]] Rounding operator()(double score, double error) const {
     const double below = std::max(0.0, maximum_ - score) + error + shift_ + 2 * slack_;
     const double size = std::max(std::fabs(score), std::fabs(maximum_)) + error + shift_;
     const double formed = three_u_ * below + u_ * (std::fabs(score) + error + size) + exponential_ + flush_;
@@ -75,12 +76,13 @@ double shift_exponent(double maximum, double shift, double rescales, const Budge
 // How often a sum may be rescaled after a key has come in, where that happens only when the running maximum rises or
 // parts are merged (docs/budgets.md, O7): every rise brings in another block, with a computed score above that of the
 // key; and the shift of another part is larger only if its maximum is, but for the slack of both.
-std::vector<double> rises_above(const SoftmaxKeys& row, double slack) {
+void set_rises(const SoftmaxKeys& row, double slack, SoftmaxNumbers& numbers) {
   const std::size_t n = row.scores.size();
   const auto block = [&](std::size_t j) { return row.block_of.empty() ? j : row.block_of[j]; };
   const std::size_t blocks = row.block_of.empty() ? n : *std::max_element(row.block_of.begin(), row.block_of.end()) + 1;
-  std::vector<double> tops(blocks, -std::numeric_limits<double>::infinity());  // highest score of every block
-  std::vector<double> lowest(n), rises(n);
+  std::vector<double>&tops = numbers.tops, &lowest = numbers.lowest, &rises = numbers.rises;
+  tops.assign(blocks, -std::numeric_limits<double>::infinity());  // highest score of every block
+  lowest.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
     // How far a computed score may be from the one that is given.
     const double reach = row.errors[j] + std::fabs(row.scores[j]) * 0x1p-48;
@@ -99,14 +101,128 @@ std::vector<double> rises_above(const SoftmaxKeys& row, double slack) {
   for (std::size_t j = 0; j < n; ++j) {
     rises[j] -= tops[block(j)] > lowest[j] ? 1 : 0;
   }
-  return rises;
+}
+
+// Exponents of e^t - 1 of what moves a weight in the row sum, of what sets a weight apart that is formed once more, and
+// of what moves that one. Beyond largest_exponent the weights are unbounded.
+[[gnu::always_inline]] inline void exponents_of(const ExponentError& exponent_error, std::size_t n,
+                                                const double* __restrict scores, const double* __restrict errors,
+                                                const double* __restrict rises, double* __restrict exponent,
+                                                double* __restrict weight_own, double* __restrict weight_apart,
+                                                double* __restrict in_sum, double* __restrict apart,
+                                                double* __restrict own) {
+  for (std::size_t j = 0; j < n; ++j) {
+    const ExponentError::Rounding rounding = exponent_error(scores[j], errors[j]);
+    const double t = errors[j] + rounding.in_sum;
+    exponent[j] = t;
+    weight_own[j] = errors[j] + rounding.fresh;
+    weight_apart[j] = rounding.in_sum + rounding.fresh;
+    in_sum[j] = std::min(t, largest_exponent);
+    const double risen = rises[j];
+    const double set_apart = 2 * rounding.formed + risen * rounding.rescaled_once;
+    apart[j] = std::min(risen > 0 ? set_apart : 0, largest_exponent);
+    const double rescaled = risen > 0 ? rounding.rescaled_once : 0;
+    own[j] = std::min(errors[j] + rounding.formed + rescaled, t);
+  }
+}
+
+// For all keys, one kind after another.
+void set_exponents(const SoftmaxKeys& row, const ExponentError& exponent_error, SoftmaxNumbers& numbers,
+                   RowWeights& w) {
+  const std::size_t n = row.scores.size();
+  numbers.exponentials.resize(3 * n);
+  numbers.exponent.resize(n);
+  in_widest_lanes([=, scores = row.scores.data(), errors = row.errors.data(), rises = numbers.rises.data(),
+                   exponent = numbers.exponent.data(), own = w.own.data(), apart = w.apart.data(),
+                   to = numbers.exponentials.data()]() QKCTS_STRAIGHT {
+    exponents_of(exponent_error, n, scores, errors, rises, exponent, own, apart, to, to + n, to + 2 * n);
+  });
+}
+
+// From these exponentials the weights; in their place what each adds to the least row sum, and its share of what moves
+// a weight that is formed once more.
+[[gnu::always_inline]] inline void weights_of(std::size_t n, const double* __restrict given, double* __restrict in_sum,
+                                              double* __restrict own, double* __restrict probability,
+                                              double* __restrict moved, double* __restrict grown,
+                                              double* __restrict fallen) {
+  for (std::size_t j = 0; j < n; ++j) {
+    const double e = in_sum[j];
+    const double p = std::max(given[j], 0x1p-1022);
+    probability[j] = p;
+    moved[j] = p * e;
+    grown[j] = p * (1 + e);
+    fallen[j] = p * e * p / (p * (1 + e));
+    in_sum[j] = given[j] / (1 + e);
+    const double share = own[j] / e;
+    own[j] = e > 0 ? share : 1;
+  }
+}
+
+void set_weights(const SoftmaxKeys& row, SoftmaxNumbers& numbers, RowWeights& w) {
+  const std::size_t n = row.scores.size();
+  in_widest_lanes([=, given = row.probabilities.data(), from = numbers.exponentials.data(), p = w.probability.data(),
+                   moved = w.moved.data(), grown = w.grown.data(), fallen = w.fallen.data()]()
+                      QKCTS_STRAIGHT { weights_of(n, given, from, from + 2 * n, p, moved, grown, fallen); });
+}
+
+// What probability_errors() asks of a row.
+struct RowShares {
+  double shrunk_sum, factor, flush, terms;
+  double fallen_top, moved_top;  // of the largest key
+};
+// And of the keys beside one of them.
+struct OtherKeys {
+  double fallen, grown, sum;
+};
+
+template <bool unbounded>
+[[gnu::always_inline]] inline double probability_error(const RowShares& row, double p, double moved, double split,
+                                                       double raised, const OtherKeys& others) {
+  const double e = moved / p;
+  const double f = e / (1 + e);
+  // A weight may exceed the row sum only by what sets it apart from its own share of that sum.
+  const double apart = std::max(p, others.sum + split);
+  // The two corners: this weight up and all others down, and the reverse. The weight in the row sum and the one
+  // above it share the error of the score, not their roundings.
+  const double lowered = raised / (1 + raised);
+  const double gap = p * split / (1 + split);
+  const double kept = std::max(0.0, (1 + raised) / (1 + split) - 1 / (1 + e));
+  const double up = p * (raised * others.sum + gap * (1 + raised) + others.fallen) / (row.shrunk_sum + p * kept);
+  const double down = p * (lowered * others.sum + gap * (1 + e) + others.grown) / (1 - p * f + others.grown);
+  // Where e > 1, sums over the other keys may drown in the own part: p itself bounds the fall.
+  const double fall = std::min(down, p);
+  const double corners = std::max(std::min(up, others.sum + split), e < 1 ? fall : p);
+  const double first = sum_upper(unbounded ? apart : corners, row.terms);
+  return sum_upper(first + (p + first) * row.factor + row.flush, 32);
+}
+
+// Of every key as one beside the largest.
+template <bool unbounded>
+[[gnu::always_inline]] inline void probability_errors_of(const RowShares& row, const OtherKeys& beside_top,
+                                                         std::size_t n, const double* __restrict probabilities,
+                                                         const double* __restrict moved,
+                                                         const double* __restrict splits,
+                                                         const double* __restrict raised, double* __restrict errors) {
+  for (std::size_t j = 0; j < n; ++j) {
+    const double p = probabilities[j];
+    const double e = moved[j] / p;
+    const OtherKeys others{std::max(0.0, beside_top.fallen - p * (e / (1 + e))) + row.fallen_top,
+                           std::max(0.0, beside_top.grown - p * e) + row.moved_top, 1 - p};
+    errors[j] = probability_error<unbounded>(row, p, moved[j], splits[j], raised[j], others);
+  }
 }
 
 }  // namespace
 
-RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic) {
-  RowWeights w;
+void row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic, SoftmaxNumbers& numbers, RowWeights& w) {
   const std::size_t n = row.scores.size();
+  RowWeights anew;
+  for (std::vector<double> RowWeights::*of_keys : {&RowWeights::probability, &RowWeights::grown, &RowWeights::moved,
+                                                   &RowWeights::fallen, &RowWeights::own, &RowWeights::apart}) {
+    anew.*of_keys = std::move(w.*of_keys);  // for its memory
+    (anew.*of_keys).clear();
+  }
+  w = std::move(anew);
   w.n = static_cast<double>(n);
   const auto top =
       static_cast<std::size_t>(std::max_element(row.scores.begin(), row.scores.end()) - row.scores.begin());
@@ -119,7 +235,7 @@ RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmeti
   w.in_lane = row.in_lane > 0 ? row.in_lane + w.rescales + 1 : w.n + 1;
   if (!std::isfinite(w.shift)) {
     w.domain = true;
-    return w;
+    return;
   }
   const double edge = shift_exponent(w.max_score, w.shift, w.rescales, arithmetic);
   w.reach = exp_upper(edge);
@@ -130,51 +246,38 @@ RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmeti
       !(w.reach * std::max(1.01, arithmetic.range_room(w.rescales + 4)) < arithmetic.largest_weight()) ||
       !(w.least_sum > 0)) {
     w.domain = true;
-    return w;
+    return;
   }
 
   const ExponentError exponent_error(row, w.max_score, w.shift, w.rescales, arithmetic);
-  w.probability.resize(n);
-  w.grown.resize(n);
-  w.moved.resize(n);
-  w.own.resize(n);
-  w.apart.resize(n);
-  std::vector<double> rises(n);
+  for (std::vector<double>* of_keys : {&w.probability, &w.grown, &w.moved, &w.fallen, &w.own, &w.apart}) {
+    of_keys->resize(n);
+  }
   if (row.blocks > 1) {
-    rises = rises_above(row, arithmetic.shift_slack());
+    numbers.rises.resize(n);
+    set_rises(row, arithmetic.shift_slack(), numbers);
+  } else {
+    numbers.rises.assign(n, 0.0);
   }
-  // e^t - 1 of what moves a weight in the row sum, of what sets a weight apart that is formed once more, and of what
-  // moves that one: for all keys at once.
-  std::vector<double> exponentials(3 * n);
-  const std::span<double> in_sum(exponentials.data(), n), apart(in_sum.data() + n, n), own(apart.data() + n, n);
-  for (std::size_t j = 0; j < n; ++j) {
-    const ExponentError::Rounding rounding = exponent_error(row.scores[j], row.errors[j]);
-    const double t = row.errors[j] + rounding.in_sum;
-    w.own[j] = row.errors[j] + rounding.fresh;
-    w.apart[j] = rounding.in_sum + rounding.fresh;
-    w.exponent = std::max(w.exponent, t);
-    in_sum[j] = std::min(t, largest_exponent);
-    const double risen = rises[j];
-    apart[j] = std::min(risen > 0 ? 2 * rounding.formed + risen * rounding.rescaled_once : 0, largest_exponent);
-    own[j] = std::min(row.errors[j] + rounding.formed + (risen > 0 ? rounding.rescaled_once : 0), t);
-  }
-  expm1_upper(exponentials);
+  set_exponents(row, exponent_error, numbers, w);
+  expm1_upper(numbers.exponentials);
+  // e^t - 1 of the weights that are formed once more; and what set_weights() leaves there.
+  const double* const apart = numbers.exponentials.data() + n;
+  const double* const shrunk_weights = numbers.exponentials.data();
+  const double* const fresh_shares = numbers.exponentials.data() + 2 * n;
+  set_weights(row, numbers, w);
   double shrunk = 0;
   double others = 0;  // grown weights of all but the largest key
   double afresh = 0;  // sum of grown weights times how far each may be from the one in the row sum
   double farthest = 0;
   double fresh_share = 0;
   for (std::size_t j = 0; j < n; ++j) {
-    const double e = in_sum[j];
-    const double p = std::max(row.probabilities[j], 0x1p-1022);
-    w.probability[j] = p;
-    w.moved[j] = p * e;
-    w.grown[j] = p * (1 + e);
-    shrunk += row.probabilities[j] / (1 + e);
+    w.exponent = std::max(w.exponent, numbers.exponent[j]);
+    shrunk += shrunk_weights[j];
     others += j == top ? 0 : w.grown[j];
     farthest = std::max(farthest, apart[j]);
     afresh += w.grown[j] * apart[j];
-    fresh_share = std::max(fresh_share, e > 0 ? own[j] / e : 1);
+    fresh_share = std::max(fresh_share, fresh_shares[j]);
   }
   w.unbounded = !(w.exponent <= largest_exponent);
   w.shrunk_sum = sum_lower(shrunk, w.n);
@@ -204,14 +307,15 @@ RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmeti
   const double lost = w.n * w.weight_flush * (1 + inverse) * (1 + w.rescale);
   if (!(lost < 0.25)) {
     w.domain = true;
-    return w;
+    return;
   }
   w.sum_inverse = joined(inverse, w.rescale, lost / (1 - lost));
 
   // Weights as stored: relative, and a subnormal quantum each, but never more than the weight itself.
   // Shifts only rise, so that rescaling does not enlarge what was lost (but for its own roundings).
-  w.store_flush =
-      arithmetic.weight_lambda(probability_storage) * exp_upper(edge - arithmetic.shift_slack()) / w.least_sum;
+  const double risen_shift = edge - arithmetic.shift_slack();
+  w.store_flush = arithmetic.weight_lambda(probability_storage) *
+                  (risen_shift == edge ? w.reach : exp_upper(risen_shift)) / w.least_sum;
   double stored = arithmetic.weight_roundoff(probability_storage);
   for (std::size_t j = 0; j < n && w.store_flush > 0; ++j) {
     stored += std::min(w.store_flush, w.grown[j] / w.shrunk_sum);
@@ -224,67 +328,50 @@ RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmeti
                   2 * arithmetic.exp_exponent(split_merge)) *
                  arithmetic.second_order();
   w.merged = w.merged_lse + 4 * merge_size * arithmetic.second_order() + 2 * arithmetic.log_absolute(split_merge);
-  return w;
+  w.merged_growth = expm1_upper(w.merged);
 }
 
-std::vector<double> probability_errors(const RowWeights& w, const BudgetArithmetic& arithmetic) {
+void probability_errors(const RowWeights& w, const BudgetArithmetic& arithmetic, SoftmaxNumbers& numbers,
+                        std::vector<double>& errors) {
   const std::size_t n = w.probability.size();
-  std::vector<double> errors(n);
+  errors.resize(n);
   const double u = arithmetic.u(softmax_quotient);
   const double u_p = arithmetic.weight_roundoff(probability_storage);
-  const double factor = joined(w.sum_inverse, w.rescale, arithmetic.quotient(softmax_quotient), u, w.stored_inverse,
-                               u_p, expm1_upper(w.merged));
-  const double flush = (w.weight_flush + w.store_flush) * (1 + w.sum_inverse) * (1 + w.stored_inverse) +
-                       arithmetic.lambda(softmax_underflow);
+  RowShares row{};
+  row.shrunk_sum = w.shrunk_sum;
+  row.terms = 4 * w.n + 32;
+  row.factor = joined(w.sum_inverse, w.rescale, arithmetic.quotient(softmax_quotient), u, w.stored_inverse, u_p,
+                      w.merged_growth);
+  row.flush = (w.weight_flush + w.store_flush) * (1 + w.sum_inverse) * (1 + w.stored_inverse) +
+              arithmetic.lambda(softmax_underflow);
   // Sums over all keys but one: of the largest key they are made apart, where the subtraction would cancel.
   const auto top =
       static_cast<std::size_t>(std::max_element(w.probability.begin(), w.probability.end()) - w.probability.begin());
-  double fallen = 0, grown = 0, rest = 0;
+  OtherKeys beside_top{0, 0, 0};
   for (std::size_t k = 0; k < n; ++k) {
-    if (k != top) {
-      fallen += w.moved[k] * w.probability[k] / w.grown[k];
-      grown += w.moved[k];
-      rest += w.probability[k];
-    }
+    beside_top.fallen += k == top ? 0 : w.fallen[k];
+    beside_top.grown += k == top ? 0 : w.moved[k];
+    beside_top.sum += k == top ? 0 : w.probability[k];
   }
   const double p_top = w.probability[top];
   const double e_top = w.moved[top] / p_top;
-  const double fallen_top = p_top * e_top / (1 + e_top);
+  row.fallen_top = p_top * e_top / (1 + e_top);
+  row.moved_top = w.moved[top];
   // e^t - 1 of what sets the two weights apart, and of what moves the one above the line.
-  std::vector<double> exponentials(w.apart);
-  if (!w.unbounded) {
-    exponentials.insert(exponentials.end(), w.own.begin(), w.own.end());
-  }
-  expm1_upper(exponentials);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double p = w.probability[j];
-    const double e = w.moved[j] / p;
-    const double f = e / (1 + e);
-    double others_fallen = fallen, others_grown = grown, others = rest;
-    if (j != top) {
-      others_fallen = std::max(0.0, fallen - p * f) + fallen_top;
-      others_grown = std::max(0.0, grown - p * e) + w.moved[top];
-      others = 1 - p;
+  std::vector<double>& exponentials = numbers.exponentials;
+  exponentials.assign(w.apart.begin(), w.apart.end());
+  exponentials.insert(exponentials.end(), w.own.begin(), w.own.end());
+  expm1_upper(w.unbounded ? std::span(exponentials).first(n) : std::span(exponentials));
+  in_widest_lanes([=, unbounded = w.unbounded, probabilities = w.probability.data(), moved = w.moved.data(),
+                   splits = exponentials.data(), to = errors.data()]() QKCTS_STRAIGHT {
+    if (unbounded) {
+      probability_errors_of<true>(row, beside_top, n, probabilities, moved, splits, splits + n, to);
+    } else {
+      probability_errors_of<false>(row, beside_top, n, probabilities, moved, splits, splits + n, to);
     }
-    // A weight may exceed the row sum only by what sets it apart from its own share of that sum.
-    const double split = exponentials[j];
-    double first = std::max(p, others + split);
-    if (!w.unbounded) {
-      // The two corners: this weight up and all others down, and the reverse. The weight in the row sum and the one
-      // above it share the error of the score, not their roundings.
-      const double raised = exponentials[n + j];
-      const double lowered = raised / (1 + raised);
-      const double gap = p * split / (1 + split);
-      const double kept = std::max(0.0, (1 + raised) / (1 + split) - 1 / (1 + e));
-      const double up = p * (raised * others + gap * (1 + raised) + others_fallen) / (w.shrunk_sum + p * kept);
-      const double down = p * (lowered * others + gap * (1 + e) + others_grown) / (1 - p * f + others_grown);
-      // Where e > 1, sums over the other keys may drown in the own part: p itself bounds the fall.
-      first = std::max(std::min(up, others + split), e < 1 ? std::min(down, p) : p);
-    }
-    first = sum_upper(first, 4 * w.n + 32);
-    errors[j] = sum_upper(first + (p + first) * factor + flush, 32);
-  }
-  return errors;
+  });
+  const auto of_top = w.unbounded ? probability_error<true> : probability_error<false>;
+  errors[top] = of_top(row, p_top, w.moved[top], exponentials[top], exponentials[n + top], beside_top);
 }
 
 double lse_error(const RowWeights& w, double lse, bool converts, const BudgetArithmetic& arithmetic) {
@@ -294,7 +381,7 @@ double lse_error(const RowWeights& w, double lse, bool converts, const BudgetAri
     double moved = 0, fallen = 0;
     for (std::size_t j = 0; j < w.moved.size(); ++j) {
       moved += w.moved[j];
-      fallen += w.moved[j] * w.probability[j] / w.grown[j];
+      fallen += w.fallen[j];
     }
     moved = sum_upper(moved, w.n);
     fallen = sum_upper(fallen, w.n);

@@ -30,6 +30,7 @@ struct RowWeights {
   std::vector<double> probability;  // p_j, at least 2^-1022
   std::vector<double> grown;        // p_j e^(t_j)
   std::vector<double> moved;        // p_j (e^(t_j) - 1)
+  std::vector<double> fallen;       // p_j (e^(t_j) - 1) e^(-t_j)
   std::vector<double> own;          // D_j and roundings of a weight that is formed once more for its probability
   std::vector<double> apart;        // roundings of both: how far that weight may be from the one in the row sum
   double n = 0;
@@ -45,7 +46,8 @@ struct RowWeights {
   double reach = 1;           // largest weight, in those units
   // A factor e^(+-gamma) that is left where weights are formed from stored log-sum-exps; and the error of one that is
   // itself merged from those of parts.
-  double merged = 0;
+  double merged = 0;         // gamma
+  double merged_growth = 0;  // e^gamma - 1
   double merged_lse = 0;
   // Where weights are formed once more, after the row sum (O7): their sum over the row sum lies within 1 +- afresh, and
   // their e^t - 1 are at most this share of those above.
@@ -62,10 +64,29 @@ struct RowWeights {
   bool domain = false;     // weights or scores may overflow: nothing is judged
 };
 
-RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic);
+// Working memory of what follows.
+struct SoftmaxNumbers {
+  std::vector<double> exponentials, rises, tops, lowest, exponent;
+};
 
-// Error of the probability of key `index`.
-std::vector<double> probability_errors(const RowWeights& weights, const BudgetArithmetic& arithmetic);
+void row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic, SoftmaxNumbers& numbers,
+                 RowWeights& weights);
+inline RowWeights row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic) {
+  SoftmaxNumbers numbers;
+  RowWeights weights;
+  row_weights(row, arithmetic, numbers, weights);
+  return weights;
+}
+
+// Error of the probability of every key.
+void probability_errors(const RowWeights& weights, const BudgetArithmetic& arithmetic, SoftmaxNumbers& numbers,
+                        std::vector<double>& errors);
+inline std::vector<double> probability_errors(const RowWeights& weights, const BudgetArithmetic& arithmetic) {
+  SoftmaxNumbers numbers;
+  std::vector<double> errors;
+  probability_errors(weights, arithmetic, numbers, errors);
+  return errors;
+}
 
 // Error of the log-sum-exp, in natural units; `converts`: weights or result are in base 2 (docs/budgets.md, L2).
 double lse_error(const RowWeights& weights, double lse, bool converts, const BudgetArithmetic& arithmetic);

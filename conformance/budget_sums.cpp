@@ -8,44 +8,51 @@
 namespace qkcts {
 namespace {
 
-// How many terms are added to a sum while it is in a register.
-constexpr std::size_t at_once = 4;
+// Sums of `Parts` times N neighbouring elements stay in registers while all terms are added to them.
+constexpr std::size_t most_parts = 4;
 
-// Elements from `first` on, as many as fill lanes; returns the first one that is left. `Terms` <= at_once terms, from
-// key `key` on.
-template <std::size_t N, std::size_t Terms>
-[[gnu::always_inline]] inline std::size_t add_values(const ValueTerms& terms, std::size_t key, const ValueSums& sums,
-                                                     std::size_t first) {
+template <std::size_t N, std::size_t Parts>
+[[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums, std::size_t d) {
   using L = LanesOf<N>;
-  std::size_t d = first;
-  for (; d + N <= terms.length; d += N) {
-    typename L::Numbers exact, moved, spread, weighted;
-    L::read(terms.exact + d, exact);
-    L::read(sums.moved + d, moved);
-    L::read(sums.spread + d, spread);
-    L::read(sums.weighted + d, weighted);
-    for (std::size_t j = key; j < key + Terms; ++j) {
+  typename L::Numbers exact[Parts], moved[Parts], spread[Parts], weighted[Parts];
+  for (std::size_t i = 0; i < Parts; ++i) {
+    L::read(terms.exact + d + i * N, exact[i]);
+    L::read(sums.moved + d + i * N, moved[i]);
+    L::read(sums.spread + d + i * N, spread[i]);
+    L::read(sums.weighted + d + i * N, weighted[i]);
+  }
+  for (std::size_t j = 0; j < terms.keys; ++j) {
+    const double* const v = terms.v[j] + d;
+    const double moves = terms.moved[j], grown = terms.grown[j];
+    for (std::size_t i = 0; i < Parts; ++i) {
       typename L::Numbers size;
-      L::read(terms.v[j] + d, size);
-      typename L::Numbers distance = size - exact;
+      L::read(v + i * N, size);
+      typename L::Numbers distance = size - exact[i];
       L::take_magnitudes(distance);
       L::take_magnitudes(size);
-      moved += terms.moved[j] * distance;
-      spread += terms.grown[j] * distance;
-      weighted += terms.grown[j] * size;
+      moved[i] += moves * distance;
+      spread[i] += grown * distance;
+      weighted[i] += grown * size;
     }
-    L::write(moved, sums.moved + d);
-    L::write(spread, sums.spread + d);
-    L::write(weighted, sums.weighted + d);
   }
-  return d;
+  for (std::size_t i = 0; i < Parts; ++i) {
+    L::write(moved[i], sums.moved + d + i * N);
+    L::write(spread[i], sums.spread + d + i * N);
+    L::write(weighted[i], sums.weighted + d + i * N);
+  }
 }
 
-template <std::size_t N, std::size_t Terms>
-[[gnu::always_inline]] inline void add_values(const ValueTerms& terms, std::size_t key, const ValueSums& sums) {
-  const std::size_t left = add_values<N, Terms>(terms, key, sums, 0);
-  for (std::size_t d = left; d < terms.length; ++d) {
-    for (std::size_t j = key; j < key + Terms; ++j) {
+template <std::size_t N>
+[[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums) {
+  std::size_t d = 0;
+  for (; d + most_parts * N <= terms.length; d += most_parts * N) {
+    add_values<N, most_parts>(terms, sums, d);
+  }
+  for (; d + N <= terms.length; d += N) {
+    add_values<N, 1>(terms, sums, d);
+  }
+  for (; d < terms.length; ++d) {
+    for (std::size_t j = 0; j < terms.keys; ++j) {
       const double distance = std::fabs(terms.v[j][d] - terms.exact[d]);
       sums.moved[d] += terms.moved[j] * distance;
       sums.spread[d] += terms.grown[j] * distance;
@@ -54,54 +61,54 @@ template <std::size_t N, std::size_t Terms>
   }
 }
 
-template <std::size_t N>
-[[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums) {
-  std::size_t key = 0;
-  for (; key + at_once <= terms.keys; key += at_once) {
-    add_values<N, at_once>(terms, key, sums);
-  }
-  for (; key < terms.keys; ++key) {
-    add_values<N, 1>(terms, key, sums);
-  }
-}
-
-template <std::size_t N, std::size_t Terms>
-[[gnu::always_inline]] inline void add_products(const ProductTerms& terms, std::size_t element,
-                                                const ProductSums& sums) {
+template <std::size_t N, std::size_t Parts>
+[[gnu::always_inline]] inline void add_products(const ProductTerms& terms, const ProductSums& sums, std::size_t key) {
   using L = LanesOf<N>;
-  std::size_t i = 0;
-  for (; i + N <= terms.keys; i += N) {
-    typename L::Numbers size, moved;
-    L::read(sums.size + i, size);
-    L::read(sums.moved + i, moved);
-    for (std::size_t d = element; d < element + Terms; ++d) {
-      typename L::Numbers k_size, k_error, k_magnitude;
-      L::read(terms.k_size + d * terms.stride + i, k_size);
-      L::read(terms.k_error + d * terms.stride + i, k_error);
-      L::read(terms.k_magnitude + d * terms.stride + i, k_magnitude);
-      size += terms.q_size[d] * k_size;
-      moved += terms.q_size[d] * k_error + terms.q_error[d] * k_magnitude;
-    }
-    L::write(size, sums.size + i);
-    L::write(moved, sums.moved + i);
+  typename L::Numbers size[Parts], moved[Parts];
+  for (std::size_t i = 0; i < Parts; ++i) {
+    L::read(sums.size + key + i * N, size[i]);
+    L::read(sums.moved + key + i * N, moved[i]);
   }
-  for (; i < terms.keys; ++i) {
-    for (std::size_t d = element; d < element + Terms; ++d) {
-      const std::size_t at = d * terms.stride + i;
-      sums.size[i] += terms.q_size[d] * terms.k_size[at];
-      sums.moved[i] += terms.q_size[d] * terms.k_error[at] + terms.q_error[d] * terms.k_magnitude[at];
+  for (std::size_t d = 0; d < terms.elements; ++d) {
+    const double q_size = terms.q_size[d], q_error = terms.q_error[d];
+    const double* const errors = terms.k_error + d * terms.stride + key;
+    const double* const magnitudes = terms.k_magnitude + d * terms.stride + key;
+    for (std::size_t i = 0; i < Parts; ++i) {
+      typename L::Numbers k_error, k_magnitude;
+      L::read(errors + i * N, k_error);
+      L::read(magnitudes + i * N, k_magnitude);
+      size[i] += q_size * (k_magnitude + k_error);
+      moved[i] += q_size * k_error + q_error * k_magnitude;
     }
+  }
+  for (std::size_t i = 0; i < Parts; ++i) {
+    L::write(size[i], sums.size + key + i * N);
+    L::write(moved[i], sums.moved + key + i * N);
   }
 }
 
 template <std::size_t N>
 [[gnu::always_inline]] inline void add_products(const ProductTerms& terms, const ProductSums& sums) {
-  std::size_t d = 0;
-  for (; d + at_once <= terms.elements; d += at_once) {
-    add_products<N, at_once>(terms, d, sums);
+  std::size_t key = 0;
+  for (; key + most_parts * N <= terms.keys; key += most_parts * N) {
+    add_products<N, most_parts>(terms, sums, key);
   }
-  for (; d < terms.elements; ++d) {
-    add_products<N, 1>(terms, d, sums);
+  if (key + 3 * N <= terms.keys) {
+    add_products<N, 3>(terms, sums, key);
+    key += 3 * N;
+  } else if (key + 2 * N <= terms.keys) {
+    add_products<N, 2>(terms, sums, key);
+    key += 2 * N;
+  } else if (key + N <= terms.keys) {
+    add_products<N, 1>(terms, sums, key);
+    key += N;
+  }
+  for (; key < terms.keys; ++key) {
+    for (std::size_t d = 0; d < terms.elements; ++d) {
+      const std::size_t at = d * terms.stride + key;
+      sums.size[key] += terms.q_size[d] * (terms.k_magnitude[at] + terms.k_error[at]);
+      sums.moved[key] += terms.q_size[d] * terms.k_error[at] + terms.q_error[d] * terms.k_magnitude[at];
+    }
   }
 }
 
@@ -115,7 +122,7 @@ template <std::size_t N>
     typename L::Bits above{};
     L::read(levels + j, level);
     for (std::size_t k = 0; k < top_count; ++k) {
-      above -= reinterpret_cast<typename L::Bits>(tops[k] > level);  // true is -1
+      above = tops[k] > level ? above + 1 : above;
     }
     for (std::size_t lane = 0; lane < N; ++lane) {
       counts[j + lane] = static_cast<double>(above[lane]);
@@ -147,6 +154,10 @@ QKCTS_WIDEST void add_widest(const ValueTerms& terms, const ValueSums& sums) {
 QKCTS_WIDEST void add_widest(const ProductTerms& terms, const ProductSums& sums) {
   add_products<8>(terms, sums);
 }
+QKCTS_WIDEST void count_widest(const double* tops, std::size_t top_count, const double* levels, std::size_t level_count,
+                               double* counts) {
+  count<8>(tops, top_count, levels, level_count, counts);
+}
 #endif
 
 }  // namespace
@@ -170,7 +181,8 @@ void add_product_terms(const ProductTerms& terms, const ProductSums& sums) {
 void count_above(const double* tops, std::size_t top_count, const double* levels, std::size_t level_count,
                  double* counts) {
 #if QKCTS_WIDE_LANES
-  if (lane_count() >= 4) return count_wide(tops, top_count, levels, level_count, counts);
+  if (lane_count() == 8) return count_widest(tops, top_count, levels, level_count, counts);
+  if (lane_count() == 4) return count_wide(tops, top_count, levels, level_count, counts);
 #endif
   count<2>(tops, top_count, levels, level_count, counts);
 }

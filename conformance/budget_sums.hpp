@@ -28,8 +28,7 @@ struct ProductTerms {
   const double* q_size = nullptr;   // |q| + Dq
   const double* q_error = nullptr;  // Dq
   std::size_t elements = 0, keys = 0;
-  // |k| + Dk, Dk, |k| of element d and key i at d * stride + i.
-  const double* k_size = nullptr;
+  // Dk, |k| of element d and key i at d * stride + i.
   const double* k_error = nullptr;
   const double* k_magnitude = nullptr;
   std::size_t stride = 0;

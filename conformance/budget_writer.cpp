@@ -2,6 +2,7 @@
 #include "conformance/budget_writer.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "conformance/budget_rounding.hpp"
 
@@ -17,30 +18,54 @@ BudgetWriter::BudgetWriter(const Case& c, const StageRows& rows, const BudgetAri
     to.point = stage_point(terms, stage);
     if (exists(stage)) {
       const std::size_t elements = rows[stage].size() * static_cast<std::size_t>(row_length(stage, c.shape));
-      result_[stage].delta.resize(elements);
-      result_[stage].trust.resize(elements);
-      to.delta = result_[stage].delta.data();
-      to.trust = result_[stage].trust.data();
+      result_[stage].delta.reserve(elements);
+      result_[stage].trust.reserve(elements);
+      to.budget = &result_[stage];
     }
   }
   // What is hidden apart, `masked` holds the numbers of the stage before it.
   to_[QKCTS_STAGE_MASKED].point = to_[exists(QKCTS_STAGE_CAPPED) ? QKCTS_STAGE_CAPPED : QKCTS_STAGE_SCORES].point;
 }
 
-bool BudgetWriter::wants(qkcts_stage stage, std::uint32_t row) const {
-  return exists(stage) && std::binary_search(rows_[stage].begin(), rows_[stage].end(), row);
+// Rows are mostly asked for in their order.
+bool BudgetWriter::wants(qkcts_stage stage, std::uint32_t row) {
+  if (!exists(stage)) {
+    return false;
+  }
+  const std::vector<std::uint32_t>& rows = rows_[stage];
+  std::size_t& asked = to_[stage].asked;
+  while (asked < rows.size() && rows[asked] < row) {
+    ++asked;
+  }
+  if (asked > 0 && rows[asked - 1] >= row) {
+    return std::binary_search(rows.begin(), rows.end(), row);
+  }
+  return asked < rows.size() && rows[asked] == row;
 }
 
 std::vector<std::uint32_t> BudgetWriter::rows_of(std::span<const qkcts_stage> stages) const {
-  std::vector<std::uint32_t> rows;
+  std::vector<std::uint32_t> rows, more;
   for (const qkcts_stage stage : stages) {
-    if (exists(stage)) {
-      rows.insert(rows.end(), rows_[stage].begin(), rows_[stage].end());
+    if (exists(stage) && rows_[stage] != rows) {
+      more.clear();
+      std::set_union(rows.begin(), rows.end(), rows_[stage].begin(), rows_[stage].end(), std::back_inserter(more));
+      rows.swap(more);
     }
   }
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
+}
+
+bool BudgetWriter::put_again(qkcts_stage from, qkcts_stage stage, std::size_t count) {
+  const Destination &source = to_[from], &to = to_[stage];
+  if (source.stored != to.stored || source.point != to.point) {
+    return false;
+  }
+  const StageBudget& last = *source.budget;
+  to.budget->delta.insert(to.budget->delta.end(), last.delta.end() - static_cast<std::ptrdiff_t>(count),
+                          last.delta.end());
+  to.budget->trust.insert(to.budget->trust.end(), last.trust.end() - static_cast<std::ptrdiff_t>(count),
+                          last.trust.end());
+  return true;
 }
 
 bool BudgetWriter::is_kept(const Destination& to, std::uint32_t held) {
@@ -49,9 +74,9 @@ bool BudgetWriter::is_kept(const Destination& to, std::uint32_t held) {
 
 void BudgetWriter::put_elements(Destination& to, std::span<const double> z, std::span<const double> errors,
                                 std::span<const double> mistrusted_from) {
-  store_budgets(to.terms, z.size(), z.data(), errors.data(), mistrusted_from.data(), to.delta + to.next,
-                to.trust + to.next);
-  to.next += z.size();
+  const std::size_t first = extend(to, z.size());
+  store_budgets(to.terms, z.size(), z.data(), errors.data(), mistrusted_from.data(), to.budget->delta.data() + first,
+                to.budget->trust.data() + first);
 }
 
 void BudgetWriter::put(qkcts_stage stage, std::span<const double> z, std::span<const double> errors,

@@ -22,7 +22,7 @@ class BudgetWriter {
   BudgetWriter(const Case& c, const StageRows& rows, const BudgetArithmetic& arithmetic);
 
   bool exists(qkcts_stage stage) const { return (stages_ & bit(stage)) != 0; }
-  bool wants(qkcts_stage stage, std::uint32_t row) const;
+  bool wants(qkcts_stage stage, std::uint32_t row);
   // Rows that any of these stages is asked for, ascending.
   std::vector<std::uint32_t> rows_of(std::span<const qkcts_stage> stages) const;
 
@@ -35,23 +35,33 @@ class BudgetWriter {
   // The next ones, as many as z has numbers.
   void put(qkcts_stage stage, std::span<const double> z, std::span<const double> errors,
            std::span<const double> mistrusted_from);
+  // The last ones of stage `from`, whose numbers and errors are the same, for `stage`; false, and nothing done, where
+  // these are stored otherwise.
+  bool put_again(qkcts_stage from, qkcts_stage stage, std::size_t count);
   // Exact clauses, or positions that are not judged by distance.
-  void put_exact(qkcts_stage stage, std::int64_t count = 1) { to_[stage].next += static_cast<std::size_t>(count); }
+  void put_exact(qkcts_stage stage, std::int64_t count = 1) { extend(to_[stage], static_cast<std::size_t>(count)); }
   // A row of a norm or of a rotation.
   void put_vector(qkcts_stage stage, const double* exact, const VectorError& vector);
 
   std::array<StageBudget, QKCTS_STAGE_COUNT> take() { return std::move(result_); }
 
  private:
-  // Where elements of a stage go: all are exact until something else is put.
+  // Where elements of a stage go, one row after another: so that what is written is in the cache, memory grows with
+  // them, within what was reserved.
   struct Destination {
     Format stored = Format::binary32;
     StoreTerms terms;
     std::uint32_t point = 0;  // format whose numbers scores hold and what is made of them; 0: any
-    std::size_t next = 0;
-    float* delta = nullptr;
-    Trust* trust = nullptr;
+    StageBudget* budget = nullptr;
+    std::size_t asked = 0;  // how many rows of the stage wants() has passed
   };
+  // Exact ones; where the first of them stands.
+  static std::size_t extend(Destination& to, std::size_t count) {
+    const std::size_t first = to.budget->delta.size();
+    to.budget->delta.resize(first + count);
+    to.budget->trust.resize(first + count);
+    return first;
+  }
   // `held` is the format of the point whose numbers these are, 0: none.
   void put_element(Destination& to, double z, double error, double mistrusted_from, std::uint32_t held) {
     double total = std::numeric_limits<double>::infinity();
@@ -67,9 +77,8 @@ class BudgetWriter {
     } else if (mistrusted_from > 0 && static_cast<double>(delta) >= mistrusted_from) {
       trust = Trust::mistrusted;
     }
-    to.delta[to.next] = delta;
-    to.trust[to.next] = trust;
-    ++to.next;
+    to.budget->delta.push_back(delta);
+    to.budget->trust.push_back(trust);
   }
   // Numbers of a point are stored as they are where the storage format has them, and recorded exactly.
   static bool is_kept(const Destination& to, std::uint32_t held);

@@ -70,24 +70,6 @@ static_assert(points[QKCTS_BINARY64] == "binary64" && points[QKCTS_BINARY32] == 
 bool always(const qkcts_contract&) {
   return true;
 }
-bool q_applied(const qkcts_contract& c) {
-  return c.q_norm.applied != 0;
-}
-bool k_applied(const qkcts_contract& c) {
-  return c.k_norm.applied != 0;
-}
-bool q_gain(const qkcts_contract& c) {
-  return q_applied(c) && c.q_norm.gain != QKCTS_GAIN_NONE;
-}
-bool k_gain(const qkcts_contract& c) {
-  return k_applied(c) && c.k_norm.gain != QKCTS_GAIN_NONE;
-}
-bool q_variance(const qkcts_contract& c) {
-  return q_applied(c) && c.q_norm.center != 0;
-}
-bool k_variance(const qkcts_contract& c) {
-  return k_applied(c) && c.k_norm.center != 0;
-}
 bool rotates(const qkcts_contract& c) {
   return c.rope.order != QKCTS_ROPE_NONE;
 }
@@ -126,35 +108,39 @@ bool query_temperature(const qkcts_contract& c) {
 bool causal(const qkcts_contract& c) {
   return c.mask.causal != 0;
 }
-bool v_applied(const qkcts_contract& c) {
-  return c.v_norm.applied != 0;
-}
-bool v_gain(const qkcts_contract& c) {
-  return v_applied(c) && c.v_norm.gain != QKCTS_GAIN_NONE;
-}
-bool v_variance(const qkcts_contract& c) {
-  return v_applied(c) && c.v_norm.center != 0;
-}
 bool projects(const qkcts_contract& c) {
   return c.projection.form != QKCTS_PROJECTION_NONE;
 }
-bool q_input_applied(const qkcts_contract& c) {
-  return projects(c) && c.projection.q_input.applied != 0;
+const qkcts_norm& q_norm(const qkcts_contract& c) {
+  return c.q_norm;
 }
-bool k_input_applied(const qkcts_contract& c) {
-  return projects(c) && c.projection.k_input.applied != 0;
+const qkcts_norm& k_norm(const qkcts_contract& c) {
+  return c.k_norm;
 }
-bool q_input_gain(const qkcts_contract& c) {
-  return q_input_applied(c) && c.projection.q_input.gain != QKCTS_GAIN_NONE;
+const qkcts_norm& v_norm(const qkcts_contract& c) {
+  return c.v_norm;
 }
-bool k_input_gain(const qkcts_contract& c) {
-  return k_input_applied(c) && c.projection.k_input.gain != QKCTS_GAIN_NONE;
+const qkcts_norm& q_input_norm(const qkcts_contract& c) {
+  return c.projection.q_input;
 }
-bool q_input_variance(const qkcts_contract& c) {
-  return q_input_applied(c) && c.projection.q_input.center != 0;
+const qkcts_norm& k_input_norm(const qkcts_contract& c) {
+  return c.projection.k_input;
 }
-bool k_input_variance(const qkcts_contract& c) {
-  return k_input_applied(c) && c.projection.k_input.center != 0;
+
+using NormOf = const qkcts_norm& (*)(const qkcts_contract&);
+
+template <NormOf norm>
+bool applied(const qkcts_contract& c) {
+  constexpr bool before_projection = norm == q_input_norm || norm == k_input_norm;
+  return (!before_projection || projects(c)) && norm(c).applied != 0;
+}
+template <NormOf norm>
+bool with_gain(const qkcts_contract& c) {
+  return applied<norm>(c) && norm(c).gain != QKCTS_GAIN_NONE;
+}
+template <NormOf norm>
+bool with_variance(const qkcts_contract& c) {
+  return applied<norm>(c) && norm(c).center != 0;
 }
 bool has_q_norm_stage(const qkcts_contract& c) {
   return transforms(c.q_norm, c.q_range);
@@ -176,25 +162,46 @@ bool has_points(const qkcts_contract& c) {
 using enum FieldType;
 constexpr Presence later = Presence::beside_default;
 
-constexpr ContractField table[] = {
-    {"QK-NORM-02", "q_norm", "center", flag, QKCTS_AT(q_norm.center), {}, q_applied},
-    {"QK-NORM-03", "q_norm", "statistic", enumeration, QKCTS_AT(q_norm.statistic), statistics, q_applied},
-    {"QK-EPS-02", "q_norm", "root", enumeration, QKCTS_AT(q_norm.root), roots, q_applied},
-    {"QK-NORM-04", "q_norm", "axis", enumeration, QKCTS_AT(q_norm.axis), norm_axes, q_applied},
-    {"QK-VAR-01", "q_norm", "variance", enumeration, QKCTS_AT(q_norm.variance), variances, q_variance},
-    {"QK-GAIN-01", "q_norm", "gain", enumeration, QKCTS_AT(q_norm.gain), gains, q_applied},
-    {"QK-GAIN-02", "q_norm", "gain_axes", enumeration, QKCTS_AT(q_norm.gain_axes), param_axes, q_gain},
-    {"QK-GAIN-03", "q_norm", "bias_axes", enumeration, QKCTS_AT(q_norm.bias_axes), param_axes, q_applied},
-    {"QK-EPS-01", "q_norm", "eps", number, QKCTS_AT(q_norm.eps), {}, q_applied},
-    {"QK-NORM-02", "k_norm", "center", flag, QKCTS_AT(k_norm.center), {}, k_applied},
-    {"QK-NORM-03", "k_norm", "statistic", enumeration, QKCTS_AT(k_norm.statistic), statistics, k_applied},
-    {"QK-EPS-02", "k_norm", "root", enumeration, QKCTS_AT(k_norm.root), roots, k_applied},
-    {"QK-NORM-04", "k_norm", "axis", enumeration, QKCTS_AT(k_norm.axis), norm_axes, k_applied},
-    {"QK-VAR-01", "k_norm", "variance", enumeration, QKCTS_AT(k_norm.variance), variances, k_variance},
-    {"QK-GAIN-01", "k_norm", "gain", enumeration, QKCTS_AT(k_norm.gain), gains, k_applied},
-    {"QK-GAIN-02", "k_norm", "gain_axes", enumeration, QKCTS_AT(k_norm.gain_axes), param_axes, k_gain},
-    {"QK-GAIN-03", "k_norm", "bias_axes", enumeration, QKCTS_AT(k_norm.bias_axes), param_axes, k_applied},
-    {"QK-EPS-01", "k_norm", "eps", number, QKCTS_AT(k_norm.eps), {}, k_applied},
+// The fields of a norm, in the order of <qkcts/contract.h>.
+template <NormOf norm>
+constexpr std::array<ContractField, 9> norm_fields(Text section, std::uint32_t offset) {
+  const auto at = [offset](std::size_t member) { return static_cast<std::uint32_t>(offset + member); };
+  return {{
+      {"QK-NORM-02", section, "center", flag, at(offsetof(qkcts_norm, center)), {}, applied<norm>},
+      {"QK-NORM-03", section, "statistic", enumeration, at(offsetof(qkcts_norm, statistic)), statistics, applied<norm>},
+      {"QK-EPS-02", section, "root", enumeration, at(offsetof(qkcts_norm, root)), roots, applied<norm>},
+      {"QK-NORM-04", section, "axis", enumeration, at(offsetof(qkcts_norm, axis)), norm_axes, applied<norm>},
+      {"QK-VAR-01", section, "variance", enumeration, at(offsetof(qkcts_norm, variance)), variances,
+       with_variance<norm>},
+      {"QK-GAIN-01", section, "gain", enumeration, at(offsetof(qkcts_norm, gain)), gains, applied<norm>},
+      {"QK-GAIN-02", section, "gain_axes", enumeration, at(offsetof(qkcts_norm, gain_axes)), param_axes,
+       with_gain<norm>},
+      {"QK-GAIN-03", section, "bias_axes", enumeration, at(offsetof(qkcts_norm, bias_axes)), param_axes, applied<norm>},
+      {"QK-EPS-01", section, "eps", number, at(offsetof(qkcts_norm, eps)), {}, applied<norm>},
+  }};
+}
+
+// A norm before a projection knows no heads.
+template <NormOf norm>
+constexpr std::array<ContractField, 8> input_norm_fields(Text section, std::uint32_t offset) {
+  std::array<ContractField, 8> fields{};
+  std::size_t count = 0;
+  for (const ContractField& field : norm_fields<norm>(section, offset))
+    if (field.key != "axis") fields[count++] = field;
+  return fields;
+}
+
+constexpr std::array<ContractField, 3> range_fields(Text section, std::uint32_t offset) {
+  using Range = qkcts_norm_range;
+  const auto at = [offset](std::size_t member) { return static_cast<std::uint32_t>(offset + member); };
+  return {{
+      {"QK-CLIP-01", section, "clip_before", optional_number, at(offsetof(Range, clip_before)), {}, always, later},
+      {"QK-MULT-01", section, "multiplier", number, at(offsetof(Range, multiplier)), {}, always, later, 1},
+      {"QK-CLIP-02", section, "clip_after", optional_number, at(offsetof(Range, clip_after)), {}, always, later},
+  }};
+}
+
+constexpr auto rope_to_mask = std::to_array<ContractField>({
     {"QK-ROPE-01", "rope", "order", enumeration, QKCTS_AT(rope.order), rope_orders, always},
     {"QK-ROPE-02", "rope", "pairing", enumeration, QKCTS_AT(rope.pairing), rope_pairings, rotates},
     {"QK-ROPE-03", "rope", "span", enumeration, QKCTS_AT(rope.span), rope_spans, partial},
@@ -211,12 +218,9 @@ constexpr ContractField table[] = {
     {"QK-MASK-04", "mask", "boolean", flag, QKCTS_AT(mask.boolean), {}, always},
     {"QK-EMPTY-01", "mask", "empty_row", enumeration, QKCTS_AT(mask.empty_row), empty_rows, hides_keys},
     {"QK-MASK-02", "mask", "offset", integer, QKCTS_AT(mask.offset), {}, has_offset},
-    {"QK-CLIP-01", "q_norm", "clip_before", optional_number, QKCTS_AT(q_range.clip_before), {}, always, later},
-    {"QK-MULT-01", "q_norm", "multiplier", number, QKCTS_AT(q_range.multiplier), {}, always, later, 1},
-    {"QK-CLIP-02", "q_norm", "clip_after", optional_number, QKCTS_AT(q_range.clip_after), {}, always, later},
-    {"QK-CLIP-01", "k_norm", "clip_before", optional_number, QKCTS_AT(k_range.clip_before), {}, always, later},
-    {"QK-MULT-01", "k_norm", "multiplier", number, QKCTS_AT(k_range.multiplier), {}, always, later, 1},
-    {"QK-CLIP-02", "k_norm", "clip_after", optional_number, QKCTS_AT(k_range.clip_after), {}, always, later},
+});
+
+constexpr auto later_clauses = std::to_array<ContractField>({
     {"QK-ROPE-07", "rope", "sense", enumeration, QKCTS_AT(rotation.sense), senses, rotates, later},
     {"QK-ROPE-08", "rope", "layout", enumeration, QKCTS_AT(rotation.layout), layouts, rotates, later},
     {"QK-ROPE-09", "rope", "angles", enumeration, QKCTS_AT(rotation.angles), angles, rotates, later},
@@ -252,66 +256,36 @@ constexpr ContractField table[] = {
     {"QK-MASK-09", "mask", "prefix", flag, QKCTS_AT(regions.prefix), {}, causal, later},
     {"QK-HEADS-02", "heads", "mapping", enumeration, QKCTS_AT(heads.mapping), head_mappings, always, later},
     {"QK-ROPE-12", "rope", "tables", enumeration, QKCTS_AT(rotation.tables), rope_tables, tabled, later},
-    {"QK-NORM-02", "v_norm", "center", flag, QKCTS_AT(v_norm.center), {}, v_applied},
-    {"QK-NORM-03", "v_norm", "statistic", enumeration, QKCTS_AT(v_norm.statistic), statistics, v_applied},
-    {"QK-EPS-02", "v_norm", "root", enumeration, QKCTS_AT(v_norm.root), roots, v_applied},
-    {"QK-NORM-04", "v_norm", "axis", enumeration, QKCTS_AT(v_norm.axis), norm_axes, v_applied},
-    {"QK-VAR-01", "v_norm", "variance", enumeration, QKCTS_AT(v_norm.variance), variances, v_variance},
-    {"QK-GAIN-01", "v_norm", "gain", enumeration, QKCTS_AT(v_norm.gain), gains, v_applied},
-    {"QK-GAIN-02", "v_norm", "gain_axes", enumeration, QKCTS_AT(v_norm.gain_axes), param_axes, v_gain},
-    {"QK-GAIN-03", "v_norm", "bias_axes", enumeration, QKCTS_AT(v_norm.bias_axes), param_axes, v_applied},
-    {"QK-EPS-01", "v_norm", "eps", number, QKCTS_AT(v_norm.eps), {}, v_applied},
-    {"QK-CLIP-01", "v_norm", "clip_before", optional_number, QKCTS_AT(v_range.clip_before), {}, always, later},
-    {"QK-MULT-01", "v_norm", "multiplier", number, QKCTS_AT(v_range.multiplier), {}, always, later, 1},
-    {"QK-CLIP-02", "v_norm", "clip_after", optional_number, QKCTS_AT(v_range.clip_after), {}, always, later},
+});
+
+constexpr auto projection_fields = std::to_array<ContractField>({
     {"QK-PROJ-01", "projection", "form", enumeration, QKCTS_AT(projection.form), projection_forms, always, later},
     {"QK-PROJ-02", "projection", "bias", flag, QKCTS_AT(projection.bias), {}, projects},
-    {"QK-NORM-02", "q_input_norm", "center", flag, QKCTS_AT(projection.q_input.center), {}, q_input_applied},
-    {"QK-NORM-03", "q_input_norm", "statistic", enumeration, QKCTS_AT(projection.q_input.statistic), statistics,
-     q_input_applied},
-    {"QK-EPS-02", "q_input_norm", "root", enumeration, QKCTS_AT(projection.q_input.root), roots, q_input_applied},
-    {"QK-VAR-01", "q_input_norm", "variance", enumeration, QKCTS_AT(projection.q_input.variance), variances,
-     q_input_variance},
-    {"QK-GAIN-01", "q_input_norm", "gain", enumeration, QKCTS_AT(projection.q_input.gain), gains, q_input_applied},
-    {"QK-GAIN-02", "q_input_norm", "gain_axes", enumeration, QKCTS_AT(projection.q_input.gain_axes), param_axes,
-     q_input_gain},
-    {"QK-GAIN-03", "q_input_norm", "bias_axes", enumeration, QKCTS_AT(projection.q_input.bias_axes), param_axes,
-     q_input_applied},
-    {"QK-EPS-01", "q_input_norm", "eps", number, QKCTS_AT(projection.q_input.eps), {}, q_input_applied},
-    {"QK-NORM-02", "k_input_norm", "center", flag, QKCTS_AT(projection.k_input.center), {}, k_input_applied},
-    {"QK-NORM-03", "k_input_norm", "statistic", enumeration, QKCTS_AT(projection.k_input.statistic), statistics,
-     k_input_applied},
-    {"QK-EPS-02", "k_input_norm", "root", enumeration, QKCTS_AT(projection.k_input.root), roots, k_input_applied},
-    {"QK-VAR-01", "k_input_norm", "variance", enumeration, QKCTS_AT(projection.k_input.variance), variances,
-     k_input_variance},
-    {"QK-GAIN-01", "k_input_norm", "gain", enumeration, QKCTS_AT(projection.k_input.gain), gains, k_input_applied},
-    {"QK-GAIN-02", "k_input_norm", "gain_axes", enumeration, QKCTS_AT(projection.k_input.gain_axes), param_axes,
-     k_input_gain},
-    {"QK-GAIN-03", "k_input_norm", "bias_axes", enumeration, QKCTS_AT(projection.k_input.bias_axes), param_axes,
-     k_input_applied},
-    {"QK-EPS-01", "k_input_norm", "eps", number, QKCTS_AT(projection.k_input.eps), {}, k_input_applied},
+});
+
+constexpr auto rounding_fields = std::to_array<ContractField>({
     {"QK-ROUND-01", "rounding", "q_projection", enumeration, QKCTS_AT(rounding.q.projection), points, projects, later},
-    {"QK-ROUND-01", "rounding", "q_norm_root", enumeration, QKCTS_AT(rounding.q.root), points, q_applied, later},
-    {"QK-ROUND-01", "rounding", "q_norm_reciprocal", enumeration, QKCTS_AT(rounding.q.reciprocal), points, q_applied,
-     later},
-    {"QK-ROUND-01", "rounding", "q_norm_unit", enumeration, QKCTS_AT(rounding.q.unit), points, q_applied, later},
+    {"QK-ROUND-01", "rounding", "q_norm_root", enumeration, QKCTS_AT(rounding.q.root), points, applied<q_norm>, later},
+    {"QK-ROUND-01", "rounding", "q_norm_reciprocal", enumeration, QKCTS_AT(rounding.q.reciprocal), points,
+     applied<q_norm>, later},
+    {"QK-ROUND-01", "rounding", "q_norm_unit", enumeration, QKCTS_AT(rounding.q.unit), points, applied<q_norm>, later},
     {"QK-ROUND-01", "rounding", "q_norm", enumeration, QKCTS_AT(rounding.q.norm), points, has_q_norm_stage, later},
     {"QK-ROUND-01", "rounding", "q_rope_product", enumeration, QKCTS_AT(rounding.q.rope_product), points, rotates,
      later},
     {"QK-ROUND-01", "rounding", "q_rope", enumeration, QKCTS_AT(rounding.q.rope), points, rotates, later},
     {"QK-ROUND-01", "rounding", "k_projection", enumeration, QKCTS_AT(rounding.k.projection), points, projects, later},
-    {"QK-ROUND-01", "rounding", "k_norm_root", enumeration, QKCTS_AT(rounding.k.root), points, k_applied, later},
-    {"QK-ROUND-01", "rounding", "k_norm_reciprocal", enumeration, QKCTS_AT(rounding.k.reciprocal), points, k_applied,
-     later},
-    {"QK-ROUND-01", "rounding", "k_norm_unit", enumeration, QKCTS_AT(rounding.k.unit), points, k_applied, later},
+    {"QK-ROUND-01", "rounding", "k_norm_root", enumeration, QKCTS_AT(rounding.k.root), points, applied<k_norm>, later},
+    {"QK-ROUND-01", "rounding", "k_norm_reciprocal", enumeration, QKCTS_AT(rounding.k.reciprocal), points,
+     applied<k_norm>, later},
+    {"QK-ROUND-01", "rounding", "k_norm_unit", enumeration, QKCTS_AT(rounding.k.unit), points, applied<k_norm>, later},
     {"QK-ROUND-01", "rounding", "k_norm", enumeration, QKCTS_AT(rounding.k.norm), points, has_k_norm_stage, later},
     {"QK-ROUND-01", "rounding", "k_rope_product", enumeration, QKCTS_AT(rounding.k.rope_product), points, rotates,
      later},
     {"QK-ROUND-01", "rounding", "k_rope", enumeration, QKCTS_AT(rounding.k.rope), points, rotates, later},
-    {"QK-ROUND-01", "rounding", "v_norm_root", enumeration, QKCTS_AT(rounding.v.root), points, v_applied, later},
-    {"QK-ROUND-01", "rounding", "v_norm_reciprocal", enumeration, QKCTS_AT(rounding.v.reciprocal), points, v_applied,
-     later},
-    {"QK-ROUND-01", "rounding", "v_norm_unit", enumeration, QKCTS_AT(rounding.v.unit), points, v_applied, later},
+    {"QK-ROUND-01", "rounding", "v_norm_root", enumeration, QKCTS_AT(rounding.v.root), points, applied<v_norm>, later},
+    {"QK-ROUND-01", "rounding", "v_norm_reciprocal", enumeration, QKCTS_AT(rounding.v.reciprocal), points,
+     applied<v_norm>, later},
+    {"QK-ROUND-01", "rounding", "v_norm_unit", enumeration, QKCTS_AT(rounding.v.unit), points, applied<v_norm>, later},
     {"QK-ROUND-01", "rounding", "v_norm", enumeration, QKCTS_AT(rounding.v.norm), points, has_v_norm_stage, later},
     {"QK-ROUND-01", "rounding", "scaled_q", enumeration, QKCTS_AT(rounding.scaled_q), points, always, later},
     {"QK-ROUND-01", "rounding", "scores", enumeration, QKCTS_AT(rounding.scores), points, always, later},
@@ -321,21 +295,39 @@ constexpr ContractField table[] = {
     {"QK-ROUND-02", "rounding", "saturate", flag, QKCTS_AT(rounding.saturate), {}, has_points, later},
     {"QK-ROUND-01", "rounding", "product", enumeration, QKCTS_AT(rounding.product), points, always, later},
     {"QK-ROUND-01", "rounding", "q_input_norm_unit", enumeration, QKCTS_AT(rounding.q_input.unit), points,
-     q_input_applied, later},
-    {"QK-ROUND-01", "rounding", "q_input_norm", enumeration, QKCTS_AT(rounding.q_input.norm), points, q_input_applied,
-     later},
+     applied<q_input_norm>, later},
+    {"QK-ROUND-01", "rounding", "q_input_norm", enumeration, QKCTS_AT(rounding.q_input.norm), points,
+     applied<q_input_norm>, later},
     {"QK-ROUND-01", "rounding", "k_input_norm_unit", enumeration, QKCTS_AT(rounding.k_input.unit), points,
-     k_input_applied, later},
-    {"QK-ROUND-01", "rounding", "k_input_norm", enumeration, QKCTS_AT(rounding.k_input.norm), points, k_input_applied,
-     later},
-};
+     applied<k_input_norm>, later},
+    {"QK-ROUND-01", "rounding", "k_input_norm", enumeration, QKCTS_AT(rounding.k_input.norm), points,
+     applied<k_input_norm>, later},
+});
+
+template <std::size_t... lengths>
+constexpr auto joined(const std::array<ContractField, lengths>&... parts) {
+  std::array<ContractField, (lengths + ...)> all{};
+  std::size_t count = 0;
+  const auto append = [&](const auto& part) {
+    for (const ContractField& field : part) all[count++] = field;
+  };
+  (append(parts), ...);
+  return all;
+}
+
+constexpr auto table =
+    joined(norm_fields<q_norm>("q_norm", QKCTS_AT(q_norm)), norm_fields<k_norm>("k_norm", QKCTS_AT(k_norm)),
+           rope_to_mask, range_fields("q_norm", QKCTS_AT(q_range)), range_fields("k_norm", QKCTS_AT(k_range)),
+           later_clauses, norm_fields<v_norm>("v_norm", QKCTS_AT(v_norm)), range_fields("v_norm", QKCTS_AT(v_range)),
+           projection_fields, input_norm_fields<q_input_norm>("q_input_norm", QKCTS_AT(projection.q_input)),
+           input_norm_fields<k_input_norm>("k_input_norm", QKCTS_AT(projection.k_input)), rounding_fields);
 
 constexpr NormSection norms[] = {
     {"QK-NORM-01", "q_norm", QKCTS_AT(q_norm), Presence::always, always, always},
     {"QK-NORM-01", "k_norm", QKCTS_AT(k_norm), Presence::always, always, always},
     {"QK-VNORM-01", "v_norm", QKCTS_AT(v_norm), later, always, has_v_norm_stage},
-    {"QK-PROJ-03", "q_input_norm", QKCTS_AT(projection.q_input), later, projects, q_input_applied},
-    {"QK-PROJ-03", "k_input_norm", QKCTS_AT(projection.k_input), later, projects, k_input_applied},
+    {"QK-PROJ-03", "q_input_norm", QKCTS_AT(projection.q_input), later, projects, applied<q_input_norm>},
+    {"QK-PROJ-03", "k_input_norm", QKCTS_AT(projection.k_input), later, projects, applied<k_input_norm>},
 };
 
 #undef QKCTS_AT

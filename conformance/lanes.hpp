@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Some binary64 numbers that go through the same operations side by side, each rounded as if it were alone: the vector
 // types of g++ and clang++. Inner loops of budgets are written once, for any such type, and compiled for pairs, which
-// every target has registers for, and for four or eight at a time where the machine has AVX2 or AVX-512. Bits do not
-// depend on it.
+// every target has registers for, and for four or eight at a time where the machine has AVX2 or AVX-512; loops without
+// such types are left to the compiler (in_widest_lanes). Bits do not depend on it.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +46,32 @@ inline std::size_t lane_count() {
 #else
   return 2;
 #endif
+}
+
+// Marks a lambda whose loops are compiled anew wherever it is called.
+#define QKCTS_STRAIGHT __attribute__((always_inline))
+
+#if QKCTS_WIDE_LANES
+template <class Loop>
+QKCTS_WIDE void run_wide(Loop loop) {
+  loop();
+}
+template <class Loop>
+QKCTS_WIDEST void run_widest(Loop loop) {
+  loop();
+}
+#endif
+
+// Runs loops over arrays that the compiler turns into vector instructions for the widest lanes of this machine: no
+// branch, no sum from one element to the next. The arrays are `__restrict` parameters of an inlined function, which the
+// compiler trusts not to overlap; `loop` is QKCTS_STRAIGHT, captures by value and calls it.
+template <class Loop>
+void in_widest_lanes(Loop loop) {
+#if QKCTS_WIDE_LANES
+  if (lane_count() == 8) return run_widest(loop);
+  if (lane_count() == 4) return run_wide(loop);
+#endif
+  loop();
 }
 
 }  // namespace qkcts

@@ -45,8 +45,9 @@ double exp_middle(double x) {
   return (1 + r * expm1_over(r)) * power;
 }
 
-// The same of several numbers: the divisions of one wait for each other, those of several do not.
-constexpr std::size_t at_once = 8;
+// The same of several numbers: the divisions of one wait for each other, those of several do not. Most at a time with
+// the widest lanes.
+constexpr std::size_t at_once = 8, most_at_once = 64;
 
 using PairLanes = LanesOf<2>::Numbers;
 
@@ -169,28 +170,102 @@ QKCTS_WIDE void exp_wide(double* x) {
   _mm256_storeu_pd(x, moved_out(r.a, sum.a, k_first));
   _mm256_storeu_pd(x + 4, moved_out(r.b, sum.b, k_second));
 }
+
+// The same of 64 numbers.
+struct Widest {
+  static constexpr std::size_t count = most_at_once / 8;
+  __m512d part[count];
+
+  QKCTS_WIDEST void read(const double* from) {
+    for (std::size_t i = 0; i < count; ++i) part[i] = _mm512_loadu_pd(from + 8 * i);
+  }
+  QKCTS_WIDEST void expm1_over(Widest& sum) const {
+    const __m512d one = _mm512_set1_pd(1);
+    for (__m512d& of_part : sum.part) of_part = one;
+    for (int k = 14; k >= 2; --k) {
+      const __m512d divisor = _mm512_set1_pd(k), inverse = _mm512_set1_pd(inverses[static_cast<std::size_t>(k)]);
+      const bool is_power_of_two = (k & (k - 1)) == 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        const __m512d x = _mm512_mul_pd(part[i], sum.part[i]);
+        __m512d q = _mm512_mul_pd(x, inverse);
+        if (!is_power_of_two) {  // as quotient()
+          q = _mm512_fmadd_pd(_mm512_fnmadd_pd(q, divisor, x), inverse, q);
+          q = _mm512_fmadd_pd(_mm512_fnmadd_pd(q, divisor, x), inverse, q);
+        }
+        sum.part[i] = _mm512_add_pd(one, q);
+      }
+    }
+  }
+};
+
+QKCTS_WIDEST void expm1_widest(double* t) {
+  Widest x, sum;
+  x.read(t);
+  x.expm1_over(sum);
+  const __m512d moved = _mm512_set1_pd(outward);
+  for (std::size_t i = 0; i < Widest::count; ++i) {
+    _mm512_storeu_pd(t + 8 * i, _mm512_mul_pd(_mm512_mul_pd(x.part[i], sum.part[i]), moved));
+  }
+}
+
+QKCTS_WIDEST void exp_widest(double* x) {
+  constexpr __mmask8 every_lane = 0xff;  // the forms without a mask begin with a register that g++ 12 takes for unset
+  Widest k, r, sum;
+  r.read(x);
+  for (std::size_t i = 0; i < Widest::count; ++i) {
+    const __m512d value = r.part[i];
+    const __m512d shifted = _mm512_add_pd(_mm512_mul_pd(value, _mm512_set1_pd(inverse_ln2)), _mm512_set1_pd(0.5));
+    k.part[i] = _mm512_maskz_roundscale_pd(every_lane, shifted, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    r.part[i] = _mm512_sub_pd(_mm512_sub_pd(value, _mm512_mul_pd(k.part[i], _mm512_set1_pd(ln2_high))),
+                              _mm512_mul_pd(k.part[i], _mm512_set1_pd(ln2_low)));
+  }
+  r.expm1_over(sum);
+  for (std::size_t i = 0; i < Widest::count; ++i) {
+    const __m512i biased = _mm512_add_epi64(_mm512_cvtpd_epi64(k.part[i]), _mm512_set1_epi64(1023));
+    const __m512d power = _mm512_castsi512_pd(_mm512_maskz_slli_epi64(every_lane, biased, 52));
+    const __m512d exponential = _mm512_add_pd(_mm512_set1_pd(1), _mm512_mul_pd(r.part[i], sum.part[i]));
+    _mm512_storeu_pd(x + 8 * i, _mm512_mul_pd(_mm512_mul_pd(exponential, power), _mm512_set1_pd(outward)));
+  }
+}
 #endif
 
-// `together` where `covers` every number of a group (0 stands for those beyond the end), else `single` one by one.
-template <class Covers, class Together, class Single>
-void of_each(std::span<double> x, const Covers& covers, const Together& together, const Single& single) {
-  for (std::size_t start = 0; start < x.size(); start += at_once) {
-    const std::span<double> group = x.subspan(start, std::min(at_once, x.size() - start));
-    bool all = true;
-    for (const double value : group) {
-      all = all & covers(value);
-    }
-    if (!all) {
-      std::transform(group.begin(), group.end(), group.begin(), single);
-    } else if (group.size() == at_once) {
+template <class Covers>
+[[gnu::always_inline]] inline std::uint64_t uncovered_of(std::size_t count, const double* __restrict x,
+                                                         const Covers& covers) {
+  std::uint64_t others = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    others += covers(x[i]) ? 0 : 1;
+  }
+  return others;
+}
+
+// `together` where `covers` every number of a group of `count` (0 stands for those beyond the end), else
+// `otherwise(group)`.
+template <std::size_t count, class Covers, class Together, class Otherwise>
+void of_groups(std::span<double> x, const Covers& covers, const Together& together, const Otherwise& otherwise) {
+  for (std::size_t start = 0; start < x.size(); start += count) {
+    const std::span<double> group = x.subspan(start, std::min(count, x.size() - start));
+    std::uint64_t others = 0;
+    in_widest_lanes([=, size = group.size(), first = group.data(), to = &others]()
+                        QKCTS_STRAIGHT { *to = uncovered_of(size, first, covers); });
+    if (others != 0) {
+      otherwise(group);
+    } else if (group.size() == count) {
       together(group.data());
     } else {
-      std::array<double, at_once> values{};
+      std::array<double, count> values{};
       std::copy(group.begin(), group.end(), values.begin());
       together(values.data());
       std::copy_n(values.begin(), group.size(), group.begin());
     }
   }
+}
+
+template <class Covers, class Together, class Single>
+void of_each(std::span<double> x, const Covers& covers, const Together& together, const Single& single) {
+  of_groups<at_once>(x, covers, together, [&](std::span<double> group) {
+    std::transform(group.begin(), group.end(), group.begin(), single);
+  });
 }
 
 // Nothing on the way to the exponential of such a number, quotients by 14 included, is near the ends of the range.
@@ -248,8 +323,12 @@ void exp_upper(std::span<double> x) {
   const auto covers = [](double value) { return (value >= -708) & (value <= 709) & is_plain(value); };
   const auto single = [](double value) { return exp_upper(value); };
 #if QKCTS_WIDE_LANES
-  if (lane_count() >= 4) {
-    return of_each(x, covers, exp_wide, single);
+  const auto wide = [&](std::span<double> group) { of_each(group, covers, exp_wide, single); };
+  if (lane_count() == 8) {
+    return of_groups<most_at_once>(x, covers, exp_widest, wide);
+  }
+  if (lane_count() == 4) {
+    return wide(x);
   }
 #endif
   const auto together = [](double* values) {
@@ -265,8 +344,12 @@ void expm1_upper(std::span<double> t) {
   const auto covers = [](double value) { return (value < 0.34) & is_plain(value); };
   const auto single = [](double value) { return expm1_upper(value); };
 #if QKCTS_WIDE_LANES
-  if (lane_count() >= 4) {
-    return of_each(t, covers, expm1_wide, single);
+  const auto wide = [&](std::span<double> group) { of_each(group, covers, expm1_wide, single); };
+  if (lane_count() == 8) {
+    return of_groups<most_at_once>(t, covers, expm1_widest, wide);
+  }
+  if (lane_count() == 4) {
+    return wide(t);
   }
 #endif
   const auto together = [](double* values) {
@@ -328,8 +411,18 @@ CircleBound circle_upper(double angle, double slack) {
   return even ? CircleBound{bound(near), bound(far)} : CircleBound{bound(far), bound(near)};
 }
 
+// One row after another asks for the same few: each thread remembers some.
 double growth_upper(double n, double u) {
-  return expm1_upper(n * u * (1 + 0x1p-52));
+  struct Growth {
+    double n = 0, u = 0, value = 0;
+  };
+  thread_local std::array<Growth, 1024> known;
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(n) ^ (std::bit_cast<std::uint64_t>(u) >> 7);
+  Growth& growth = known[bits * 0x9e3779b97f4a7c15u >> 54];
+  if (growth.n != n || growth.u != u) {
+    growth = {n, u, expm1_upper(n * u * (1 + 0x1p-52))};
+  }
+  return growth.value;
 }
 
 }  // namespace qkcts

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "conformance/format.hpp"
+#include "conformance/parameter_place.hpp"
 
 namespace qkcts {
 namespace {
@@ -28,19 +29,6 @@ Row gain_outcomes(const CaseInputs& inputs, Input input, const qkcts_norm& norm)
 
 bool all_numbers(const Row& row) {
   return std::all_of(row.begin(), row.end(), is_number);
-}
-
-Outcomes parameter(const Row& values, std::uint32_t axes, std::int64_t head, std::int64_t lane, std::int64_t lanes) {
-  switch (axes) {
-    case QKCTS_AXES_SCALAR:
-      return values[0];
-    case QKCTS_AXES_HEAD_DIM:
-      return values[static_cast<std::size_t>(lane)];
-    case QKCTS_AXES_HEAD:
-      return values[static_cast<std::size_t>(head)];
-    default:
-      return values[static_cast<std::size_t>(head * lanes + lane)];
-  }
 }
 
 // min(max(x, -c), c). NaN stays NaN or is lost, as the machine has minimum and maximum (IEEE 754-2019 knows both
@@ -119,13 +107,13 @@ struct NormOutcomes {
       const std::int64_t head = first_head + static_cast<std::int64_t>(i) / lanes;
       const std::int64_t lane = static_cast<std::int64_t>(i) % lanes;
       const bool has_gain = norm.gain != QKCTS_GAIN_NONE;
-      const Outcomes factor = has_gain ? parameter(gain, norm.gain_axes, head, lane, lanes) : outcome::positive;
+      const Outcomes factor = has_gain ? gain[parameter_place(norm.gain_axes, head, lane, lanes)] : outcome::positive;
       const Outcomes x = group[i];
       // Any association of the three factors is legal.
       Outcomes y = product(product(x, inverse), factor) | product(x, product(inverse, factor)) |
                    product(product(x, factor), inverse);
       for (const std::uint32_t point : {points.root, points.reciprocal, points.unit}) y = at_point(terms, point, y);
-      if (norm.bias_axes != QKCTS_AXES_NONE) y = sum(y, parameter(bias, norm.bias_axes, head, lane, lanes));
+      if (norm.bias_axes != QKCTS_AXES_NONE) y = sum(y, bias[parameter_place(norm.bias_axes, head, lane, lanes)]);
       group[i] = y;
     }
   }

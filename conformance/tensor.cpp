@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "conformance/tensor_row.hpp"
+
 namespace qkcts {
 
 static_assert(std::endian::native == std::endian::little, "patterns are read and written in place, little-endian");
@@ -46,11 +48,11 @@ struct Narrow {
     return std::bit_cast<float>(((pattern & sign) != 0 ? std::uint32_t{1} << 31 : 0) | wide);
   }
 
-  // False if some of them are not common; those are wrong then.
-  static bool widen(const std::vector<std::byte>& bytes, std::vector<double>& to) {
+  // Those from `first` on; false if some of them are not common, which are wrong then.
+  static bool widen(const std::vector<std::byte>& bytes, std::size_t first, std::vector<double>& to) {
     std::uint32_t others = 0;
     for (std::size_t i = 0; i < to.size(); ++i) {
-      const Pattern pattern = at(bytes, i);
+      const Pattern pattern = at(bytes, first + i);
       to[i] = widened(pattern);
       others |= is_common(pattern) ? 0u : 1u;
     }
@@ -60,6 +62,19 @@ struct Narrow {
 using Narrow32 = Narrow<std::uint32_t, 23, 127>;
 using NarrowBfloat16 = Narrow<std::uint16_t, 7, 127>;
 using Narrow16 = Narrow<std::uint16_t, 10, 15>;
+
+std::vector<double> some_values(const Tensor& tensor, std::size_t first, std::size_t count) {
+  std::vector<double> result(count);
+  if (tensor.type == ElementType::binary64) {
+    if (count > 0) std::memcpy(result.data(), tensor.bytes.data() + first * sizeof(double), count * sizeof(double));
+    return result;
+  }
+  if (tensor.type == ElementType::binary32 && Narrow32::widen(tensor.bytes, first, result)) return result;
+  if (tensor.type == ElementType::bfloat16 && NarrowBfloat16::widen(tensor.bytes, first, result)) return result;
+  if (tensor.type == ElementType::binary16 && Narrow16::widen(tensor.bytes, first, result)) return result;
+  for (std::size_t i = 0; i < count; ++i) result[i] = tensor.value(first + i);
+  return result;
+}
 
 }  // namespace
 
@@ -123,16 +138,11 @@ double Tensor::value(std::size_t index) const {
 }
 
 std::vector<double> Tensor::values() const {
-  std::vector<double> result(count());
-  if (type == ElementType::binary64) {
-    if (!result.empty()) std::memcpy(result.data(), bytes.data(), result.size() * sizeof(double));
-    return result;
-  }
-  if (type == ElementType::binary32 && Narrow32::widen(bytes, result)) return result;
-  if (type == ElementType::bfloat16 && NarrowBfloat16::widen(bytes, result)) return result;
-  if (type == ElementType::binary16 && Narrow16::widen(bytes, result)) return result;
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] = value(i);
-  return result;
+  return some_values(*this, 0, count());
+}
+
+std::vector<double> row_values(const Tensor& tensor, std::int64_t row, std::int64_t width) {
+  return some_values(tensor, static_cast<std::size_t>(row * width), static_cast<std::size_t>(width));
 }
 
 bool Tensor::all_finite() const {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "conformance/format.hpp"
+#include "conformance/tensor_row.hpp"
 
 namespace qkcts {
 namespace {
@@ -60,6 +61,18 @@ TEST(Tensor, EveryPatternHasTheValueOfItsFormat) {
     for (std::size_t i = 0; i < 5; ++i)
       wide.set_pattern(exponent * 5 + i, (exponent << 23) + std::array{0U, 1U, 0x2aaaaaU, 0x7ffffeU, 0x7fffffU}[i]);
   expect_same(wide);
+}
+
+TEST(Tensor, ARowIsThatOfTheWhole) {
+  for (const Format format : {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16}) {
+    Tensor tensor = Tensor::zeros(element_type(format), {4, 3});
+    // Among them a subnormal number, which does not take the short way.
+    for (std::size_t i = 0; i < 12; ++i)
+      tensor.set_pattern(i, i == 7 ? 1 : encode(format, 0.5 * static_cast<double>(i)));
+    const std::vector<double> all = tensor.values();
+    for (std::int64_t row = 0; row < 4; ++row)
+      EXPECT_EQ(row_values(tensor, row, 3), std::vector<double>(all.begin() + row * 3, all.begin() + row * 3 + 3));
+  }
 }
 
 TEST(Tensor, NeighboursStayUntouched) {

@@ -6,6 +6,7 @@
 
 #include "conformance/case.hpp"
 #include "conformance/format.hpp"
+#include "conformance/visible_keys.hpp"
 
 namespace qkcts {
 namespace {
@@ -28,12 +29,21 @@ class VisibilityTable : public testing::Test {
     c.inputs.set(Input::kv_len, tensor);
   }
 
+  // As lists of keys, too: of queries one after another, and of one alone.
   Picture picture(std::int64_t b = 0, std::int64_t h = 0) const {
     const Visibility visibility(c);
+    VisibleKeys lists(c);
     Picture rows;
     for (std::int64_t q = 0; q < c.shape.q_len; ++q) {
       rows.emplace_back();
       for (std::int64_t k = 0; k < c.shape.k_len; ++k) rows.back() += visibility.visible(b, h, q, k) ? 'x' : '.';
+      std::vector<std::int64_t> listed, alone, expected;
+      for (std::int64_t k = 0; k < c.shape.k_len; ++k)
+        if (rows.back()[static_cast<std::size_t>(k)] == 'x') expected.push_back(k);
+      lists.set(b, h, q, listed);
+      VisibleKeys(c).set(b, h, q, alone);
+      EXPECT_EQ(listed, expected);
+      EXPECT_EQ(alone, expected);
     }
     return rows;
   }

@@ -95,14 +95,19 @@ std::uint32_t AdapterLibrary::probe(std::string& reason) const {
   return status;
 }
 
-void AdapterLibrary::prepare(const std::string& options) {
+std::uint32_t AdapterLibrary::prepare(const std::string& options, std::string& reason) {
   Text text(4096);
   const std::uint32_t status = status_number(table_->prepare(options.c_str(), &state_, &text.text));
+  if (status == QKCTS_UNAVAILABLE) {
+    reason = text.string();
+    return status;
+  }
   if (status != QKCTS_OK) {
     throw AdapterError(
         fmt::format("{}: prepare(\"{}\") returned status {}: {}", path_, options, status, text.string()));
   }
   prepared_ = true;
+  return status;
 }
 
 }  // namespace qkcts

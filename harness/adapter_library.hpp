@@ -29,8 +29,9 @@ class AdapterLibrary {
   std::string describe() const;
   // QKCTS_OK, or another status with the adapter's reason.
   std::uint32_t probe(std::string& reason) const;
-  // Throws AdapterError with the adapter's message.
-  void prepare(const std::string& options);
+  // QKCTS_OK, or QKCTS_UNAVAILABLE with the reason: not with these options here. Throws AdapterError with the adapter's
+  // message for any other status.
+  std::uint32_t prepare(const std::string& options, std::string& reason);
 
   const qkcts_adapter_table& table() const { return *table_; }
   void* state() const { return state_; }

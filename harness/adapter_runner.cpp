@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/adapter_error.hpp"
 #include "harness/private_folder.hpp"
 #include "harness/worker.hpp"
@@ -37,6 +39,24 @@ void take_death(RunOutcome& outcome) {
   outcome.death = outcome.answer.death;
   outcome.death_detail = outcome.answer.death_detail;
 }
+
+class SpentRunner final : public AdapterRunner {
+ public:
+  explicit SpentRunner(int respawns) : respawns_(respawns) {}
+  OpenAnswer open(bool) override { throw AdapterError(reason()); }
+  RunOutcome run(const RunOrder&) override {
+    RunOutcome outcome;
+    outcome.death = Verdict::not_run;
+    outcome.death_detail = reason();
+    return outcome;
+  }
+
+ private:
+  std::string reason() const {
+    return fmt::format("the worker was started anew {} times already (--respawns)", respawns_);
+  }
+  int respawns_;
+};
 
 class WorkerRunner final : public AdapterRunner {
  public:
@@ -78,14 +98,10 @@ class WorkerRunner final : public AdapterRunner {
   }
 
   RunOutcome run(const RunOrder& order) override {
+    if (!process_ && started_ > limits_.respawns) return SpentRunner(limits_.respawns).run(order);
     RunOutcome outcome;
-    if (!process_ && started_ > limits_.respawns) {
-      outcome.death = Verdict::not_run;
-      outcome.death_detail = fmt::format("the worker was started anew {} times already (--respawns)", limits_.respawns);
-      return outcome;
-    }
     try {
-      if (!process_) open(true);
+      if (!process_) reopen();
       MessageWriter message;
       write(message, order);
       auto reply = process_->exchange(message.bytes());
@@ -112,13 +128,36 @@ class WorkerRunner final : public AdapterRunner {
       outcome.death = Verdict::error_protocol;
       outcome.death_detail = error.what();
     }
-    if (outcome.death == Verdict::pass) return outcome;
+    if (outcome.death == Verdict::pass) {
+      if (runtime_failed(outcome.answer)) retire();
+      return outcome;
+    }
     if (process_) add_call(outcome, order, process_->call_under_way());
     process_.reset();
     return outcome;
   }
 
  private:
+  // It opened before, so that it is not usable now is an error of the case.
+  void reopen() {
+    const OpenAnswer answer = open(true);
+    if (answer.probe == QKCTS_OK) return;
+    process_.reset();
+    throw AdapterError(fmt::format("{}: no longer usable: {}", opening_.spec.given, answer.probe_reason));
+  }
+
+  static bool runtime_failed(const RunAnswer& answer) {
+    return std::any_of(answer.executions.begin(), answer.executions.end(),
+                       [](const Execution& execution) { return execution.status == QKCTS_INTERNAL; });
+  }
+
+  // A runtime that failed may have lost its device for the rest of the process: the next case is not to pay for it. The
+  // adapter answered as it should, so this is none of the restarts that --respawns counts.
+  void retire() {
+    process_.reset();
+    --started_;
+  }
+
   // Of plain calls there is nothing to say but what the death says itself.
   static void add_call(RunOutcome& outcome, const RunOrder& order, std::uint32_t call) {
     if (call >= order.calls.size() || outcome.death == Verdict::not_run) return;
@@ -191,6 +230,10 @@ std::unique_ptr<AdapterRunner> mutated(const AdapterSpec& spec, std::unique_ptr<
 
 std::unique_ptr<AdapterRunner> worker_runner(const AdapterSpec& spec, const WorkerLimits& limits) {
   return mutated(spec, std::make_unique<WorkerRunner>(spec, limits));
+}
+
+std::unique_ptr<AdapterRunner> spent_runner(int respawns) {
+  return std::make_unique<SpentRunner>(respawns);
 }
 
 std::unique_ptr<AdapterRunner> in_process_runner(const AdapterSpec& spec) {

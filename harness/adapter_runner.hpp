@@ -29,6 +29,8 @@ AdapterSpec resolve_adapter(const std::string& given);
 
 // Bundled adapters that exist beside the program.
 std::vector<std::string> bundled_adapters();
+// Whether it is the name of one, built or not.
+bool is_bundled_adapter(const std::string& name);
 
 struct RunOutcome {
   RunAnswer answer;               // valid if `death` is pass
@@ -47,6 +49,8 @@ class AdapterRunner {
 
 // In a worker process; `limits` hold for each call.
 std::unique_ptr<AdapterRunner> worker_runner(const AdapterSpec& spec, const WorkerLimits& limits);
+// Whose workers are used up (WorkerLimits::respawns): whatever it is given is not_run.
+std::unique_ptr<AdapterRunner> spent_runner(int respawns);
 // In this process, for debuggers: a crash is the end of the program, there is no timeout.
 std::unique_ptr<AdapterRunner> in_process_runner(const AdapterSpec& spec);
 

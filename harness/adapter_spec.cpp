@@ -10,6 +10,7 @@
 #include "harness/adapter_error.hpp"
 #include "harness/adapter_runner.hpp"
 #include "harness/command_words.hpp"
+#include "harness/file_kind.hpp"
 #include "harness/wrong_contract.hpp"
 
 namespace qkcts {
@@ -53,6 +54,10 @@ std::vector<std::string> bundled_adapters() {
   return found;
 }
 
+bool is_bundled_adapter(const std::string& name) {
+  return std::find(bundled_names.begin(), bundled_names.end(), name) != bundled_names.end();
+}
+
 AdapterSpec resolve_adapter(const std::string& given) {
   AdapterSpec spec;
   spec.given = given;
@@ -66,7 +71,7 @@ AdapterSpec resolve_adapter(const std::string& given) {
   const std::size_t mark = given.find('?');
   const std::string target = given.substr(0, mark);
   if (mark != std::string::npos) spec.options = given.substr(mark + 1);
-  if (std::find(bundled_names.begin(), bundled_names.end(), target) != bundled_names.end()) {
+  if (is_bundled_adapter(target)) {
     spec.path = bundled_library(target).string();
     if (spec.path.empty()) {
       throw AdapterError(fmt::format("{}: this bundled adapter was not built; there are: {}", target,
@@ -81,6 +86,10 @@ AdapterSpec resolve_adapter(const std::string& given) {
         "{}: no such file, and no bundled adapter ({}); a library is given by its path, a command as cmd:PROGRAM ...",
         target, fmt::join(bundled_names, ", ")));
   }
+  if (const std::optional<FileKind> kind = file_kind(target); kind != FileKind::library)
+    throw AdapterError(fmt::format(
+        "{}: is {} and no adapter, which is a shared library, one of {}, or a command as 'cmd:python3 {}'", target,
+        kind ? kind_name(*kind) : "no shared library", fmt::join(bundled_names, ", "), kind ? "mine.py" : target));
   spec.path = fs::absolute(target).lexically_normal().string();  // so that dlopen does not search for it
   return spec;
 }

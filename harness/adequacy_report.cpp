@@ -7,8 +7,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
+
 namespace qkcts {
 namespace {
+
+// Columns of the text: profiles have names of up to 14 characters.
+constexpr std::size_t name_columns = 32, cell_columns = 16;
 
 const AdequacyCell* cell_of(const AdequacyRow& row, const std::string& profile) {
   for (const AdequacyCell& cell : row.cells)
@@ -60,15 +66,16 @@ std::string escaped(std::string text) {
   return text;
 }
 
-std::string counts_text(const AdequacyReport& report, std::string_view line_end) {
-  std::string text;
+// One line per profile.
+std::vector<std::string> count_lines(const AdequacyReport& report) {
+  std::vector<std::string> lines;
   for (const std::string& profile : report.profiles) {
     const KillCount count = count_kills(report, profile);
-    text +=
-        fmt::format("{}: {} of {} killed, {} not distinguished, {} proven indistinguishable, {} inadequate{}", profile,
-                    count.killed, count.taken, count.not_distinguished, count.identical, count.inadequate, line_end);
+    lines.push_back(fmt::format("{}: {} of {} killed, {} not distinguished, {} proven indistinguishable, {} inadequate",
+                                profile, count.killed, count.taken, count.not_distinguished, count.identical,
+                                count.inadequate));
   }
-  return text;
+  return lines;
 }
 
 std::string joined_or_none(const std::vector<std::string>& names) {
@@ -87,41 +94,45 @@ std::string separation_text(double separation) {
 std::string adequacy_text(const AdequacyReport& report) {
   std::string text;
   for (const AdequacyCorpus& corpus : report.corpora)
-    text += fmt::format("{}: suite {}, {} cases, digest {}\n", corpus.path, corpus.suite, corpus.cases,
-                        corpus.digest.substr(0, 12));
-  std::size_t width = 6;
-  for (const AdequacyRow& row : report.rows) width = std::max(width, row.id.size());
-  text += fmt::format("\n{:<{}}  {:<13}", "mutant", width, "clause");
-  for (const std::string& profile : report.profiles) text += fmt::format(" {:>12.12}", profile);
-  text += "  largest in\n";
+    text += wrapped(
+        corpus.path + ": ",
+        fmt::format("suite {}, {}, digest {:.12}", corpus.suite, counted(corpus.cases, "case", "cases"), corpus.digest),
+        2);
+  text += "\n" + table_row("mutant", name_columns, report.profiles, cell_columns);
   for (const AdequacyRow& row : report.rows) {
-    text += fmt::format("{:<{}}  {:<13}", row.id, width, row.clause);
-    for (const std::string& profile : report.profiles) text += fmt::format(" {:>12}", cell_text(cell_of(row, profile)));
+    std::vector<std::string> cells;
+    for (const std::string& profile : report.profiles) cells.push_back(cell_text(cell_of(row, profile)));
+    text += table_row(row.id, name_columns, cells, cell_columns);
     const AdequacyCell* best = best_cell(row);
-    text += fmt::format("  {}\n", best == nullptr ? "no case takes it" : place_text(best->best));
+    text += wrapped(fmt::format("  {}, ", row.clause),
+                    best == nullptr ? "no case takes it" : "largest in " + place_text(best->best), 4);
   }
   std::string open;
   for (const AdequacyRow& row : report.rows)
     for (const AdequacyCell& cell : row.cells)
       if (!is_told_apart(cell))
-        open += fmt::format("  {} {}: {}, {} of {} cases compared: {}\n", row.id, cell.profile,
-                            kill_verdict_name(kill_verdict(cell)), cell.compared, cell.cases, explanation(cell));
+        open +=
+            wrapped(fmt::format("  {} ", row.id),
+                    fmt::format("{}: {}, {} of {} cases compared: {}", cell.profile,
+                                kill_verdict_name(kill_verdict(cell)), cell.compared, cell.cases, explanation(cell)),
+                    4);
   if (!open.empty()) text += "\nNot simply killed\n" + open;
-  text += "\n" + counts_text(report, "\n");
-  text += fmt::format("mutants that no case takes: {}\n", joined_or_none(mutants_without_case(report)));
-  text += fmt::format("clauses that no case separates: {}\n", joined_or_none(unseparated_clauses(report)));
-  text += fmt::format(
-      "{}. Above 1: no implementation that is right for the wrong contract can pass.\n"
-      "In brackets: nothing here separates it; =: proven indistinguishable; -: no case of that profile takes it\n",
-      report.effort);
-  return text;
+  text += "\n";
+  for (const std::string& line : count_lines(report)) text += wrapped("", line, 2);
+  text += wrapped("mutants that no case takes: ", joined_or_none(mutants_without_case(report)), 2);
+  text += wrapped("clauses that no case separates: ", joined_or_none(unseparated_clauses(report)), 2);
+  return text + wrapped("", report.effort +
+                                ". Above 1: no implementation that is right for the wrong contract can pass. In "
+                                "brackets: nothing here separates it; =: proven indistinguishable; -: no case of that "
+                                "profile takes it");
 }
 
 std::string adequacy_markdown(const AdequacyReport& report) {
   std::string text = "| corpus | cases | digest |\n|---|---|---|\n";
   for (const AdequacyCorpus& corpus : report.corpora)
     text += fmt::format("| {} | {} | `{}` |\n", corpus.suite, corpus.cases, corpus.digest);
-  text += "\n" + counts_text(report, "  \n");
+  text += "\n";
+  for (const std::string& line : count_lines(report)) text += line + "  \n";
   text += "\n| mutant | clause |";
   for (const std::string& profile : report.profiles) text += fmt::format(" {} |", profile);
   text += " largest in |\n|---|---|";

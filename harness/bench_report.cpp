@@ -7,6 +7,7 @@
 #include "harness/bench.hpp"
 #include "harness/record_values.hpp"
 #include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts {
 namespace {
@@ -19,10 +20,6 @@ double total_milliseconds(const BenchResult& result, std::size_t adapter) {
   double seconds = 0;
   for (const BenchCase& one : result.cases) seconds += fastest(one.cells[adapter]);
   return seconds * 1000;
-}
-
-std::string clipped(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
 }
 
 Json cell_json(const BenchCell& cell, bool with_times) {
@@ -38,11 +35,11 @@ Json cell_json(const BenchCell& cell, bool with_times) {
 }  // namespace
 
 std::string bench_text(const BenchResult& result) {
-  const std::string rule = std::string(80, '-') + "\n";
+  const std::string rule = std::string(terminal_columns, '-') + "\n";
   std::string text = fmt::format("suite {} {:.12}, {}, {} of every adapter in turn\n\n", result.corpus_suite,
                                  result.corpus_digest, counted(result.cases.size(), "case", "cases"),
                                  counted(static_cast<std::uint64_t>(result.rounds), "round", "rounds"));
-  text += fmt::format("{:<22}{:>6}{:>6}{:>6}{:>9}{:>10}  {:>8}{:>12}\n", "adapter", "pass", "fail", "other", "max ulp",
+  text += fmt::format("{:<21}{:>6}{:>6}{:>6}{:>9}{:>10}  {:>8}{:>12}\n", "adapter", "pass", "fail", "other", "max ulp",
                       "max err/D", "time", "least-most") +
           rule;
   std::string notes;
@@ -50,14 +47,16 @@ std::string bench_text(const BenchResult& result) {
     const BenchAdapter& adapter = result.adapters[i];
     const BenchSummary s = summarise_bench(result, i);
     const bool judged = s.passed + s.violated > 0;
-    text += fmt::format("{:<22}{:>6}{:>6}{:>6}{:>9}{:>10}  {:>8}{:>12}\n", clipped(adapter.spec.given, 21), s.passed,
+    text += fmt::format("{:<21}{:>6}{:>6}{:>6}{:>9}{:>10}  {:>8}{:>12}\n", clipped(adapter.spec.given, 20), s.passed,
                         s.violated, s.other, judged ? short_text(s.max_ulp) : "-",
                         judged ? short_text(s.max_ratio) : "-", s.timed > 0 ? short_text(s.median_ratio) + "x" : "-",
                         s.timed > 0 ? fmt::format("{:.2g}-{:.2g}", s.least_ratio, s.largest_ratio) : "-");
     if (has_device(adapter.description))
-      notes += fmt::format("{} on {}: {:.3f} ms for all cases it ran, the fastest call of each\n", adapter.spec.given,
-                           adapter.description.device, total_milliseconds(result, i));
-    if (!adapter.unavailable.empty()) notes += fmt::format("{}: {}\n", adapter.spec.given, adapter.unavailable);
+      notes += wrapped(adapter.spec.given + " ",
+                       fmt::format("on {}: {:.3f} ms for all cases it ran, the fastest call of each",
+                                   adapter.description.device, total_milliseconds(result, i)),
+                       2);
+    if (!adapter.unavailable.empty()) notes += wrapped(adapter.spec.given + ": ", adapter.unavailable, 2);
   }
   return text + rule + notes +
          "time: by that of the first adapter; of each case the median over pairs of one\n"

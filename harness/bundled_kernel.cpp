@@ -14,8 +14,7 @@ BundledKernel::BundledKernel(const std::string& spec)
 BundledKernel::BundledKernel(const std::string& spec, AdapterDescription description)
     : spec_(spec), library_(resolve_adapter(spec).path), description_(std::move(description)) {
   std::string reason;
-  usable_ = library_.probe(reason) == QKCTS_OK;
-  if (usable_) library_.prepare(resolve_adapter(spec).options);
+  usable_ = library_.probe(reason) == QKCTS_OK && library_.prepare(resolve_adapter(spec).options, reason) == QKCTS_OK;
 }
 
 std::optional<StageBytes> BundledKernel::outputs(const Case& c) const {

@@ -165,6 +165,17 @@ TEST(CaseRun, WorkersAreStartedAnewWithinABudget) {
   EXPECT_NE(result.detail.find("started anew 2 times already (--respawns)"), std::string::npos) << result.detail;
 }
 
+// A GPU whose kernel failed is lost to its process: the case that it happened in is an error, the one after it is not.
+TEST(CaseRun, ARuntimeThatFailedIsStartedAnew) {
+  WorkerLimits limits = long_limits;
+  limits.respawns = 0;  // which this is none of
+  Adapter adapter("lost_device", "lying", limits);
+  for (const Verdict due : {Verdict::pass, Verdict::error_protocol, Verdict::pass, Verdict::error_protocol}) {
+    const CaseResult result = adapter.run();
+    EXPECT_EQ(result.verdict, due) << result.detail;
+  }
+}
+
 // The same library may be another one by the time that a fresh worker loads it.
 TEST(CaseRun, AnotherTableAfterACrashIsAnErrorOfTheCase) {
   const std::string mark = testing::TempDir() + "qkcts_table_" + std::to_string(getpid());
@@ -295,6 +306,8 @@ TEST(CaseRun, AdapterThatCannotBeOpenedIsAnError) {
   EXPECT_THROW(open("lying", "prepare"), AdapterError);
   EXPECT_EQ(open("odd_unavailable").probe, QKCTS_UNAVAILABLE);
   EXPECT_EQ(open("odd_unavailable").probe_reason, "no such device here");
+  EXPECT_EQ(open("lying", "not_here").probe, QKCTS_UNAVAILABLE);
+  EXPECT_EQ(open("lying", "not_here").probe_reason, "not run: no such device with these options");
 }
 
 TEST(CaseRun, InProcessRunJudgesTheSame) {

@@ -90,16 +90,16 @@ std::string source_text(const Json& suite) {
 
 std::string certificate_summary(const Json& certificate) {
   const Json &claims = certificate.at("claims"), &terms = certificate.at("terms"), &scope = claims.at("scope");
+  Json suspicious = claims.at("suspicious");
+  if (!terms.at("nonce_given").get<bool>())
+    suspicious.push_back(
+        "the nonce was drawn by the submitter: only a re-run with a nonce of the reviewer's own shows that nothing "
+        "was fitted to the fresh part");
   std::string text = fmt::format("# {}\n\n", markdown_text(text_of(claims.at("title"))));
   text += claims.at("conforms").get<bool>()
               ? "Every judged element lies within its proven budget.\n\n"
               : "THIS IMPLEMENTATION DOES NOT CONFORM in the scope of this certificate.\n\n";
-  text += levels_text(claims.at("levels")) + "\n## Suspicious\n\n" + list_of(claims.at("suspicious"), "Nothing.");
-  if (!terms.at("nonce_given").get<bool>())
-    text +=
-        "- the nonce was drawn by the submitter: only a re-run with a nonce of the reviewer's own shows that nothing "
-        "was "
-        "fitted to the fresh part\n";
+  text += levels_text(claims.at("levels")) + "\n## Suspicious\n\n" + list_of(suspicious, "Nothing.");
   text += fmt::format(
       "\n## Scope\n\nAdapter {} {}, `{}`, SHA-256 `{}`.\nImplementations: {}\nFormats and profiles: {}\nStages: "
       "{}\nContracts (cases): {}\n\n",

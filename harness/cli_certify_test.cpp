@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "harness/certificate_package.hpp"
@@ -130,6 +131,74 @@ TEST_F(CliCertify, AForgedFigureIsAMismatch) {
   EXPECT_NE(figure.out.find(record.cases[0].slug + ": output/max_ulp: run.json says"), std::string::npos) << figure.out;
 }
 
+// What describe() said stands in three places. A forger who makes a kernel out to be another one in two of them is told
+// by the third, the outputs.
+TEST_F(CliCertify, AForgedDescriptionIsAMismatch) {
+  const std::string forged = copied("described");
+  Json body = certificate_in("described");
+  Json& description = body["terms"]["description"];
+  description["name"] = "another";
+  RunRecord record = read_run_record(forged + "/run.json");
+  record.description = description_from_json(canonical_text(description), "forged");
+  write_file_atomically(forged + "/run.json", run_json_text(record));
+  write_file_atomically(forged + "/report.html", report_html(record));
+  resealed("described", body);
+  const ProgramOutput described = verified("described");
+  EXPECT_EQ(described.code, 1) << described.out << described.err;
+  EXPECT_NE(described.out.find("outputs.h5 holds another describe()"), std::string::npos) << described.out;
+}
+
+// An entry that nobody laid down before the run excuses nothing.
+TEST_F(CliCertify, AKnownFailureThatTheTermsDoNotListIsAMismatch) {
+  const std::string forged = copied("excused");
+  RunRecord record = read_run_record(forged + "/run.json");
+  record.known_failures.push_back(
+      {{"plain*", 0, Verdict::fail, "later", "issue 1", "2999-12-31", "other"}, KnownFailureState::other_suite, 0});
+  write_file_atomically(forged + "/run.json", run_json_text(record));
+  write_file_atomically(forged + "/report.html", report_html(record));
+  resealed("excused", certificate_in("excused"));
+  const ProgramOutput excused = verified("excused");
+  EXPECT_EQ(excused.code, 1) << excused.out << excused.err;
+  EXPECT_NE(excused.out.find("run.json lists other known failures than the terms"), std::string::npos) << excused.out;
+}
+
+// How a certificate is made is not free: a run of other calls, or in the process of the harness, is none.
+TEST_F(CliCertify, ARunUnderOtherConditionsIsAMismatch) {
+  const auto verified_with = [](const std::function<void(RunConditions&)>& change) {
+    const std::string forged = copied("conditions");
+    RunRecord record = read_run_record(forged + "/run.json");
+    change(record.conditions);
+    write_file_atomically(forged + "/run.json", run_json_text(record));
+    write_file_atomically(forged + "/report.html", report_html(record));
+    resealed("conditions", certificate_in("conditions"));
+    return verified("conditions");
+  };
+  for (const auto& change : std::vector<std::function<void(RunConditions&)>>{
+           [](RunConditions& how) { how.in_process = true; }, [](RunConditions& how) { how.variants = Variants::none; },
+           [](RunConditions& how) { how.gtest = {"--gtest_filter=plain*"}; }}) {
+    const ProgramOutput other = verified_with(change);
+    EXPECT_EQ(other.code, 1) << other.out << other.err;
+    EXPECT_NE(other.out.find("run.json was made under other conditions"), std::string::npos) << other.out;
+  }
+}
+
+// A case that ended in an error names its implementation like any other, in the run and in the outputs.
+TEST_F(CliCertify, AnErrorKeepsItsImplementation) {
+  const ProgramOutput erring = qkcts("certify '" QKCTS_TEST_ADAPTERS
+                                     "/liblying.so?fault=force_input' --suite smoke --contract plain_sdpa --format "
+                                     "binary32 --nonce n -o " +
+                                     path("erring"));
+  EXPECT_EQ(erring.code, 1) << erring.out << erring.err;
+  const RunRecord record = read_run_record(path("erring/run.json"));
+  ASSERT_FALSE(record.cases.empty());
+  for (const CaseResult& result : record.cases) {
+    EXPECT_EQ(result.verdict, Verdict::error_input_modified) << result.detail;
+    EXPECT_EQ(result.implementation, "plain loops");
+  }
+  const ProgramOutput judged = verified("erring");
+  EXPECT_EQ(judged.code, 0) << judged.out << judged.err;
+}
+
 // The seed follows from the adapter and the nonce: neither is free once the other is given.
 TEST_F(CliCertify, FreshCasesAreThoseOfTheNonce) {
   ASSERT_EQ(qkcts("certify scalar --suite smoke --nonce first -o " + path("same")).code, 0);
@@ -144,6 +213,26 @@ TEST_F(CliCertify, FreshCasesAreThoseOfTheNonce) {
   resealed("swapped", certificate_in("swapped"));
   EXPECT_NE(verified("swapped").code, 0);
   fs::copy_file(path("certificate/fresh.h5"), path("other/fresh.h5"), fs::copy_options::overwrite_existing);
+}
+
+TEST_F(CliCertify, ANonceOfTheSubmittersIsNamed) {
+  const std::string begin = "## Suspicious\n\n", drawn = "- the nonce was drawn by the submitter";
+  EXPECT_EQ(read_text_file(path("certificate/summary.md")).find(drawn), std::string::npos);
+  ASSERT_EQ(qkcts("certify scalar --suite smoke --contract qwen3_rmsnorm --format bfloat16 -o " + path("drawn")).code,
+            0);
+  const std::string summary = read_text_file(path("drawn/summary.md"));
+  EXPECT_NE(summary.find(drawn), std::string::npos) << summary;
+  EXPECT_EQ(summary.find(begin + "Nothing."), std::string::npos) << "and then an item";
+}
+
+TEST_F(CliCertify, AnArchiveTakesThePlaceOfNoOtherFile) {
+  written("kept.tar.zst", "notes of somebody");
+  for (const std::string& output : {path("kept"), path("kept/")}) {
+    const ProgramOutput refused = qkcts("certify scalar --suite smoke -o " + output);
+    EXPECT_EQ(refused.code, 2) << refused.out << refused.err;
+    EXPECT_NE(refused.err.find("kept.tar.zst: is there already"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(read_text_file(path("kept.tar.zst")), "notes of somebody");
 }
 
 TEST_F(CliCertify, AWrongKernelIsCertifiedAsWrong) {

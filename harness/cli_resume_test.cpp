@@ -11,6 +11,7 @@
 
 #include "conformance/json_schema.hpp"
 #include "harness/program_output.hpp"
+#include "harness/run_record.hpp"
 #include "harness/test_adapters/test_adapters.hpp"
 
 namespace qkcts {
@@ -194,6 +195,32 @@ TEST_F(ResumeCli, OutOfSpaceKeepsWhatWasJudged) {
     EXPECT_EQ(findings(reports), whole) << blocks;
   }
   EXPECT_GE(stopped, 2);
+}
+
+// Cases that were judged stay so, and a relation whose outputs are gone waits for the run that makes them once more.
+TEST_F(ResumeCli, ARunThatEndsOnceMoreKeepsItsRelations) {
+  written("plan.json", R"({"schema": "qkcts-plan/1", "suite": "pairs", "seed": 1, "groups": [
+    {"contracts": ["qwen3_rmsnorm"], "families": ["eps_edge"], "formats": ["binary32"], "shapes": ["1,2,1,3,6,8,6"],
+     "relations": ["P2", "value_sign"]}]})");
+  const std::string pairs = path("related.h5");
+  ASSERT_EQ(qkcts("generate " + path("plan.json") + " -o " + pairs).code, 0);
+  const std::string command = fmt::format("run scalar {} -o {}", pairs, path("again"));
+  ASSERT_EQ(qkcts(command).code, 0);
+  const Json whole = findings("again");
+  RunRecord record = read_run_record(path("again/run.json"));
+  for (RelationResult& relation : record.relations) {
+    relation.verdict = Verdict::not_run;
+    relation.compared = 0;
+  }
+  write_file_atomically(path("again/run.json"), run_json_text(record));
+  const ProgramOutput over = qkcts(command + " --resume --max-time 0.001");
+  EXPECT_EQ(over.code, 1) << over.out << over.err;  // relations are missing
+  const Json partial = findings("again");
+  EXPECT_EQ(partial["cases"], whole["cases"]);
+  EXPECT_EQ(partial["summary"]["relations"]["not_run"], 2) << partial["summary"].dump();
+  const ProgramOutput rest = qkcts(command + " --resume");
+  EXPECT_EQ(rest.code, 0) << rest.out << rest.err;
+  EXPECT_EQ(findings("again"), whole);
 }
 
 // A file system of 64 KiB, where this user may mount one.

@@ -78,6 +78,9 @@ TEST_F(RunCli, NothingRunIsFive) {
   const ProgramOutput absent = qkcts("run " + test_adapter("odd_unavailable") + " " + corpus);
   EXPECT_EQ(absent.code, 5);
   EXPECT_NE(absent.out.find("NOTHING WAS RUN: no such device here"), std::string::npos) << absent.out;
+  const ProgramOutput elsewhere = qkcts("run '" + test_adapter("lying") + "?fault=not_here' " + corpus);
+  EXPECT_EQ(elsewhere.code, 5);
+  EXPECT_NE(elsewhere.out.find("NOTHING WAS RUN: not run: no such device"), std::string::npos) << elsewhere.out;
   const ProgramOutput nothing = qkcts("run scalar " + corpus + " --case 'nonsense*'");
   EXPECT_EQ(nothing.code, 5);
   EXPECT_NE(nothing.out.find("No case matches"), std::string::npos) << nothing.out;
@@ -157,6 +160,9 @@ TEST_F(RunCli, AdapterCannotEndAnInProcessRunAsSuccess) {
   EXPECT_EQ(qkcts("run " + lying("exit_zero") + rest).code, 1);
   EXPECT_EQ(qkcts("run " + lying("exit") + rest).code, 1);
   EXPECT_EQ(qkcts("run " + lying("throw") + rest).code, 1);
+  // Nor once the run is over and its exit code is on the way out.
+  EXPECT_EQ(qkcts("run " + lying("wrong_exit_late") + rest).code, 1);
+  EXPECT_EQ(qkcts("run " + lying("exit_late") + rest).code, 0);
   EXPECT_EQ(qkcts("run " + lying("abort") + rest).code, 128 + SIGABRT);
 }
 

@@ -14,6 +14,10 @@
 namespace qkcts {
 
 // What is not evaluated by then is left out, and said. One evaluation, of some rows, is not interrupted.
+//
+// The ten seconds of a case in shares: six here, 1.5 for further cases (diagnose_case.cpp), 2.5 to make it small
+// (diagnose_shrink.hpp). Measured in the study of docs/diagnosis.md on two cores: of 531 wrong kernels the median needs
+// 0.5 s, and the search of two ends by the clock.
 struct SearchLimits {
   unsigned threads = 2;
   std::chrono::milliseconds time{4500};    // for singles and pairs on telling rows

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/wrapped_text.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -111,15 +113,18 @@ std::string diagnosis_study_text(const DiagnosisStudy& study) {
   for (const Format format : formats) {
     const DiagnosisTally t = tally(study, format);
     if (t.diagnosed + t.without_case == 0) continue;
-    text += fmt::format(
-        "{}: {} named first, {} of them by the same values; {} without a failing case\n"
-        "  seconds per case: median {:.1f}, largest {:.1f}; ended by the clock: {}\n",
-        parameters(format).name, share(t.right, t.diagnosed), t.same_values, t.without_case, t.median_seconds,
-        t.max_seconds, t.cut);
+    text += wrapped(fmt::format("{}: ", parameters(format).name),
+                    fmt::format("{} named first, {} of them by the same values; {} without a failing case",
+                                share(t.right, t.diagnosed), t.same_values, t.without_case),
+                    2);
+    text += fmt::format("  seconds per case: median {:.1f}, largest {:.1f}; ended by the clock: {}\n", t.median_seconds,
+                        t.max_seconds, t.cut);
   }
   for (const DiagnosedMutant* one : misses(study))
-    text += fmt::format("  miss: {} ({}, {}) on {}\n    {}{}{}\n", one->id, one->clause, parameters(one->format).name,
-                        one->slug, word(one->named), one->first.empty() ? "" : "; first: ", one->first);
+    text +=
+        wrapped("  miss: ",
+                fmt::format("{} ({}, {}) on {}", one->id, one->clause, parameters(one->format).name, one->slug), 4) +
+        wrapped("    ", fmt::format("{}{}{}", word(one->named), one->first.empty() ? "" : "; first: ", one->first));
   for (const DiagnosedMutant* one : without_case(study))
     text += fmt::format("  no case fails in output or lse: {} ({})\n", one->id, parameters(one->format).name);
   text += fmt::format("right kernels: {} runs, {} diagnosed as wrong\n", study.valid_runs, study.accused.size());

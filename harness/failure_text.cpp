@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts {
 namespace {
@@ -32,9 +33,11 @@ std::string measure_line(const JudgedElement& element, Format format) {
       return "    softmax would see this sentinel\n";
     default: {
       const double delta = static_cast<double>(element.delta);
-      return fmt::format("    off    {} ulp, budget {} ulp ({:.3g} = {:a}), error/budget {}\n",
-                         short_text(element.ulps), short_text(delta / ulp(format, element.exact.hi)), delta, delta,
-                         short_text(element.ratio));
+      const std::string off = fmt::format("    off    {} ulp, budget {} ulp ({:.3g} = {:a}),", short_text(element.ulps),
+                                          short_text(delta / ulp(format, element.exact.hi)), delta, delta);
+      const std::string share = "error/budget " + short_text(element.ratio);
+      const bool fits = text_columns(off) + 1 + text_columns(share) <= terminal_columns;
+      return fmt::format("{}{}{}\n", off, fits ? " " : "\n           ", share);
     }
   }
 }

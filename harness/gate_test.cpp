@@ -58,7 +58,7 @@ TEST(Gate, AnErrorThatGrewInsideOfTheBudgetFailsAndSaysHow) {
   const GateResult result = gate(baseline_from(before), now, {});
   const std::string text = gate_text(result, {}, "qkcts baseline update b.json run.json");
   for (const char* part : {"error/Delta 0.12 -> 0.6 (+400 %), max ulp 0.4 -> 1.9 (+375 %)", "GATE FAILED",
-                           "accept it: qkcts baseline update b.json run.json", "hand/pass output"})
+                           "accept it:\n  qkcts baseline update b.json run.json", "hand/pass output"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   EXPECT_EQ(gate(baseline_from(now), before, {}).improved, before.cases[0].stages.size());
   const std::string annotations = gate_annotations(result, {});

@@ -7,6 +7,7 @@
 #include "harness/gate.hpp"
 #include "harness/report_github.hpp"
 #include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts {
 namespace {
@@ -48,7 +49,7 @@ std::string gate_text(const GateResult& result, const GateOptions& options, cons
       text += fmt::format("{} {}{}:\n", stages_text(counts[finding.kind]), title(finding.kind),
                           result.fails(finding, options) ? "" : " (which does not fail the gate)");
     if (++number <= most_listed)
-      text += fmt::format("  {} {}\n    {}\n", finding.slug, finding.stage, finding.text);
+      text += wrapped("  ", fmt::format("{} {}", finding.slug, finding.stage), 4) + wrapped("    ", finding.text, 6);
     else if (number == most_listed + 1)
       text += fmt::format("  ... and {} more\n", counts[finding.kind] - most_listed);
   }
@@ -59,18 +60,21 @@ std::string gate_text(const GateResult& result, const GateOptions& options, cons
       return text +
              (result.nothing_because.empty() ? "GATE PASSED\n" : "NOTHING WAS COMPARED, as --allow-not-run admits\n");
     case 5:
-      return text + fmt::format("NOTHING WAS COMPARED: {}\nTo begin a baseline with this run: {}\n",
-                                result.nothing_because, accept);
+      return text + wrapped("NOTHING WAS COMPARED: ", result.nothing_because, 2) +
+             fmt::format("To begin a baseline with this run:\n  {}\n", accept);
     default:
       break;
   }
-  text += fmt::format(
-      "GATE FAILED. The thresholds: error/Delta up by more than {:.0f} % and {}, or max ulp by more than {:.0f} % and "
-      "{}.\n",
-      100 * ratio_growth, ratio_step, 100 * ulp_growth, ulp_step);
+  text += wrapped("GATE FAILED. ",
+                  fmt::format("The thresholds: error/Delta up by more than {:.0f} % and {}, or max ulp by more than "
+                              "{:.0f} % and {}.",
+                              100 * ratio_growth, ratio_step, 100 * ulp_growth, ulp_step),
+                  2);
   if (counts.contains(GateFindingKind::violates))
-    text += "A failure cannot be accepted as a baseline; `qkcts run --known-failures` is for those that are known.\n";
-  return text + fmt::format("If the change is meant, accept it: {}\n", accept);
+    text += wrapped("",
+                    "A failure cannot be accepted as a baseline; `qkcts run --known-failures` is for those that "
+                    "are known.");
+  return text + fmt::format("If the change is meant, accept it:\n  {}\n", accept);
 }
 
 std::string gate_annotations(const GateResult& result, const GateOptions& options) {

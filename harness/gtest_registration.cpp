@@ -14,6 +14,8 @@
 namespace qkcts {
 namespace {
 
+constexpr std::string_view relation_test = "relation";
+
 class RegisteredTest : public testing::Test {
  public:
   RegisteredTest(StageTest test, const StageTestHooks& hooks, std::exception_ptr& end)
@@ -50,14 +52,28 @@ class RegisteredTest : public testing::Test {
 class RoundListener : public testing::EmptyTestEventListener {
  public:
   explicit RoundListener(const StageTestHooks& hooks) : hooks_(hooks) {}
-  void OnTestIterationStart(const testing::UnitTest&, int) override { hooks_.before_round(); }
+  void OnTestIterationStart(const testing::UnitTest& all, int) override { hooks_.before_round(selected_cases(all)); }
 
  private:
+  static std::vector<std::string> selected_cases(const testing::UnitTest& all) {
+    std::vector<std::string> slugs;
+    for (int i = 0; i < all.total_test_suite_count(); ++i) {
+      const testing::TestSuite& suite = *all.GetTestSuite(i);
+      for (int j = 0; j < suite.total_test_count(); ++j) {
+        const testing::TestInfo& test = *suite.GetTestInfo(j);
+        if (!test.should_run() || test.name() == relation_test) continue;
+        slugs.emplace_back(suite.name());
+        break;
+      }
+    }
+    return slugs;
+  }
+
   const StageTestHooks& hooks_;
 };
 
 std::string name_of(const StageTest& test) {
-  return test.stage ? std::string(stage_name(*test.stage)) : "relation";
+  return test.stage ? std::string(stage_name(*test.stage)) : std::string(relation_test);
 }
 
 // An unknown flag would make GoogleTest print its help and run nothing.

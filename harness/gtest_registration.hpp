@@ -27,7 +27,8 @@ struct StageTestResult {
 
 struct StageTestHooks {
   std::function<StageTestResult(const StageTest&)> run;
-  std::function<void()> before_round;  // before each repetition (--gtest_repeat)
+  // Before each repetition (--gtest_repeat): the cases of which a stage is selected, in the order of their tests.
+  std::function<void(const std::vector<std::string>& slugs)> before_round;
 };
 
 enum class RegisteredRun { ran, listed };

@@ -29,7 +29,11 @@ class HeatMap {
 
   // `row` counts the stored rows; error/Delta may be infinite.
   void add(std::size_t row, std::size_t column, double ratio) {
-    float& cell = cells_[row * rows_ / stored_ * columns_ + column * columns_ / length_];
+    add_to(row * rows_ / stored_, column * columns_ / length_, ratio);
+  }
+  // To the cell itself.
+  void add_to(std::size_t row, std::size_t column, double ratio) {
+    float& cell = cells_[row * columns_ + column];
     cell = std::max(cell, static_cast<float>(ratio));
   }
 

@@ -48,9 +48,10 @@ std::string figure(const StageHeat& heat) {
       "<figure><figcaption>{0} <span class=\"dim\">{1}</span></figcaption><svg viewBox=\"0 0 {2} {3}\" role=\"img\" "
       "aria-label=\"Error over Delta of {0} in its worst case, {1}: at most {4}\" preserveAspectRatio=\"none\">\n"
       "<rect class=\"empty\" x=\"0\" y=\"0\" width=\"{2}\" height=\"{3}\"/>{5}</svg>"
-      "<p class=\"small\">{6} stored rows down, {7} elements across; at most {4}</p></figure>\n",
+      "<p class=\"small\">{6} down, {7} across; at most {4}</p></figure>\n",
       stage_name(heat.stage), html_escaped(heat.slug), picture_width, picture_height, short_text(heat.max_ratio),
-      cells(map, width, height), map.stored(), map.length());
+      cells(map, width, height), counted(map.stored(), "stored row", "stored rows"),
+      counted(map.length(), "element", "elements"));
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include <cstring>
 #include <limits>
 
+#include "harness/quick_distance.hpp"
+#include "harness/stage_tally.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -106,88 +109,6 @@ void judge_sentinel(JudgedElement& element, Format format, const RowContext& con
   if (!(got - context.maximum < vanishes_below)) fail(element, Breach::sentinel);
 }
 
-bool over_limit(const JudgedElement& element, const Limit& limit) {
-  if (limit.max_ulp && !(element.ulps <= *limit.max_ulp)) return true;
-  if (limit.max_ratio && !(element.ratio <= *limit.max_ratio)) return true;
-  if (!limit.atol && !limit.rtol) return false;
-  if (!std::isfinite(element.got_value) || !std::isfinite(element.exact.hi)) return element.breach != Breach::none;
-  const double error = std::fabs(distance(element.got_value, element.exact, 0).error);
-  return !(error <= limit.atol.value_or(0) + limit.rtol.value_or(0) * std::fabs(element.exact.hi));
-}
-
-// Collects what a stage's report needs while its elements pass by.
-class Tally {
- public:
-  Tally(StageJudgement& result, const std::optional<Limit>& limit) : result_(result) {
-    if (limit) result_.limit = LimitResult{*limit, 0, std::nullopt};
-  }
-
-  // `row` counts the stored rows.
-  void add(const JudgedElement& element, std::size_t row) {
-    count(element);
-    const bool failed = element.breach != Breach::none;
-    if (failed) {
-      ++result_.counts.failed;
-      if (result_.failures.size() < failures_kept) result_.failures.push_back(element);
-    }
-    const bool by_budget = element.rule == ElementRule::budget || element.rule == ElementRule::budget_exact;
-    const bool measured = by_budget && element.trust != Trust::domain;
-    if (measured) measure(element);
-    if (measured || failed) result_.heat.add(row, element.place.column, element.ratio);
-    if (measured || failed) keep_worst(element, result_.worst);
-    if (result_.limit && measured && over_limit(element, result_.limit->limit)) {
-      ++result_.limit->violations;
-      keep_worst(element, result_.limit->worst);
-    }
-  }
-
-  void finish() {
-    if (ulps_.empty()) return;
-    const auto n = static_cast<double>(ulps_.size());
-    result_.mean_ulp = sum_ / n;
-    result_.signed_mean_ulp = signed_sum_ / n;
-    result_.outward_mean_ulp = outward_sum_ / n;
-    const std::size_t rank = (ulps_.size() * 99 + 99) / 100 - 1;
-    std::nth_element(ulps_.begin(), ulps_.begin() + static_cast<std::ptrdiff_t>(rank), ulps_.end());
-    result_.p99_ulp = ulps_[rank];
-  }
-
- private:
-  void count(const JudgedElement& element) {
-    ElementCounts& c = result_.counts;
-    if (element.rule == ElementRule::hidden) {
-      ++c.hidden;
-    } else if (element.rule == ElementRule::free) {
-      ++c.domain;
-    } else if (element.rule == ElementRule::exact_clause || is_by_class(element.rule)) {
-      ++c.exact;
-    } else {
-      ++(element.trust == Trust::domain ? c.domain : element.trust == Trust::mistrusted ? c.mistrusted : c.judged);
-    }
-  }
-
-  void measure(const JudgedElement& element) {
-    result_.max_ulp = std::fmax(result_.max_ulp, element.ulps);
-    result_.max_ratio = std::fmax(result_.max_ratio, element.ratio);
-    const auto edge = std::lower_bound(histogram_edges.begin(), histogram_edges.end(), element.ulps);
-    ++result_.histogram[static_cast<std::size_t>(edge - histogram_edges.begin())];
-    ulps_.push_back(element.ulps);
-    sum_ += element.ulps;
-    signed_sum_ += element.got_value < element.exact.hi ? -element.ulps : element.ulps;
-    outward_sum_ += std::fabs(element.got_value) < std::fabs(element.exact.hi) ? -element.ulps : element.ulps;
-  }
-
-  static void keep_worst(const JudgedElement& element, std::optional<JudgedElement>& worst) {
-    if (!worst || element.ratio > worst->ratio || (element.ratio == worst->ratio && element.ulps > worst->ulps)) {
-      worst = element;
-    }
-  }
-
-  StageJudgement& result_;
-  std::vector<double> ulps_;
-  double sum_ = 0, signed_sum_ = 0, outward_sum_ = 0;
-};
-
 Verdict stage_verdict(const StageJudgement& s) {
   if (s.unwritten > 0) return Verdict::error_unwritten;
   if (s.counts.failed > 0) return Verdict::fail;
@@ -196,12 +117,54 @@ Verdict stage_verdict(const StageJudgement& s) {
   return s.counts.domain > 0 ? Verdict::domain : Verdict::skipped;
 }
 
-void find_unwritten(StageJudgement& result, std::span<const std::byte> got, std::size_t size, std::uint64_t poison,
+template <class Pattern>
+void find_unwritten(StageJudgement& result, std::span<const std::byte> got, std::uint64_t poison,
                     std::size_t row_length) {
-  for (std::size_t i = 0; i < got.size() / size; ++i) {
-    if (pattern_at(got, i, size) != poison) continue;
-    if (result.unwritten++ == 0)
-      result.first_unwritten = {static_cast<std::uint32_t>(i / row_length), static_cast<std::uint32_t>(i % row_length)};
+  const std::size_t count = got.size() / sizeof(Pattern);
+  const auto at = [&](std::size_t i) {
+    Pattern pattern;
+    std::memcpy(&pattern, got.data() + i * sizeof(Pattern), sizeof pattern);
+    return pattern;
+  };
+  std::uint64_t unwritten = 0;
+  for (std::size_t i = 0; i < count; ++i) unwritten += at(i) == poison ? 1 : 0;
+  result.unwritten = unwritten;
+  if (unwritten == 0) return;
+  std::size_t first = 0;
+  while (at(first) != poison) ++first;
+  result.first_unwritten = {static_cast<std::uint32_t>(first / row_length),
+                            static_cast<std::uint32_t>(first % row_length)};
+}
+
+void find_unwritten(StageJudgement& result, std::span<const std::byte> got, Format format, std::size_t row_length) {
+  const std::uint64_t poison = poison_pattern(format);
+  switch (parameters(format).bits) {
+    case 64:
+      return find_unwritten<std::uint64_t>(result, got, poison, row_length);
+    case 32:
+      return find_unwritten<std::uint32_t>(result, got, poison, row_length);
+    case 16:
+      return find_unwritten<std::uint16_t>(result, got, poison, row_length);
+    default:
+      return find_unwritten<std::uint8_t>(result, got, poison, row_length);
+  }
+}
+
+// As decode() says it of each.
+void decode_all(Format format, const std::byte* patterns, std::span<double> values) {
+  if (format == Format::binary32) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      float value;
+      std::memcpy(&value, patterns + i * sizeof value, sizeof value);
+      values[i] = static_cast<double>(value);
+    }
+    return;
+  }
+  const auto size = static_cast<std::size_t>(parameters(format).bits / 8);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint64_t pattern = 0;
+    std::memcpy(&pattern, patterns + i * size, size);
+    values[i] = decode(format, pattern);
   }
 }
 
@@ -299,27 +262,95 @@ JudgedElement judge_element(qkcts_stage stage, Format storage, std::uint64_t got
   return element;
 }
 
-StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::size_t profile,
-                           std::span<const std::byte> got, const std::optional<Limit>& limit) {
-  const GoldenStage& stored = golden.stages[stage];
-  const Format storage = golden.input.inputs.format;
-  const Format format = stage_format(stage, storage);
-  const auto size = static_cast<std::size_t>(parameters(format).bits / 8);
-  const auto length = static_cast<std::size_t>(row_length(stage, golden.input.shape));
-  StageJudgement result;
-  find_unwritten(result, got, size, poison_pattern(format), length);
-  result.heat = HeatMap(stored.values.rows.size(), length);
-  Tally tally(result, limit);
-  for (std::size_t r = 0; r < stored.values.rows.size(); ++r) {
-    const std::uint32_t row = stored.values.rows[r];
-    const RowContext context = row_context(stored.values, r * length, length, golden.input.contract.terms.softmax);
-    for (std::size_t column = 0; column < length; ++column) {
-      JudgedElement element = judge_element(stage, storage, pattern_at(got, row * length + column, size), stored,
-                                            r * length + column, stored.budgets[profile], context);
-      element.place = {row, static_cast<std::uint32_t>(column)};
-      tally.add(element, r);
+namespace {
+
+// A row of stored elements, in blocks of which most are settled at a glance.
+class RowJudge {
+ public:
+  RowJudge(const GoldenCase& golden, qkcts_stage stage, std::size_t profile, std::span<const std::byte> got,
+           const std::optional<Limit>& limit, StageTally& tally)
+      : golden_(golden.stages[stage]),
+        budget_(golden_.budgets[profile]),
+        softmax_(golden.input.contract.terms.softmax),
+        stage_(stage),
+        storage_(golden.input.inputs.format),
+        format_(stage_format(stage, storage_)),
+        size_(static_cast<std::size_t>(parameters(format_).bits / 8)),
+        length_(static_cast<std::size_t>(row_length(stage, golden.input.shape))),
+        got_(got),
+        limited_(limit.has_value()),
+        tally_(tally) {}
+
+  // The `stored`-th of the rows that are stored.
+  void judge(std::size_t stored) {
+    context_.reset();
+    for (std::size_t begin = 0; begin < length_; begin += quick_elements)
+      judge_block(stored, begin, std::min(length_, begin + quick_elements));
+  }
+
+ private:
+  void judge_block(std::size_t stored, std::size_t begin, std::size_t end) {
+    const std::size_t first = stored * length_, row = golden_.values.rows[stored];
+    if (limited_) {
+      for (std::size_t column = begin; column < end; ++column) judge_exactly(stored, column);
+      return;
+    }
+    std::array<double, quick_elements> values{};
+    decode_all(format_, got_.data() + (row * length_ + begin) * size_, std::span(values).first(end - begin));
+    QuickDistances quick;
+    const ProvenStage& z = golden_.values;
+    measure_quickly(format_, end - begin, values.data(), z.hi.data() + first + begin, z.lo.data() + first + begin,
+                    budget_.delta.data() + first + begin, quick);
+    settle(quick, first + begin, end - begin);
+    for (std::size_t from = 0, to = 0; from < end - begin; from = to) {
+      while (to < end - begin && quick.settled[to] == quick.settled[from]) ++to;
+      if (quick.settled[from] != 0 && tally_.add_within(stored, begin + from, quick, from, to)) continue;
+      for (std::size_t column = begin + from; column < begin + to; ++column) judge_exactly(stored, column);
     }
   }
+
+  // Only what Delta judges, and trusts, is settled by its distance.
+  void settle(QuickDistances& quick, std::size_t first, std::size_t count) const {
+    const ElementRule* const rules = golden_.values.rule.data() + first;
+    const Trust* const trust = budget_.trust.data() + first;
+    for (std::size_t i = 0; i < count; ++i)
+      quick.settled[i] &= static_cast<std::uint8_t>(
+          ((rules[i] == ElementRule::budget) | (rules[i] == ElementRule::budget_exact)) & (trust[i] == Trust::judged));
+  }
+
+  void judge_exactly(std::size_t stored, std::size_t column) {
+    const std::uint32_t row = golden_.values.rows[stored];
+    if (!context_) context_ = row_context(golden_.values, stored * length_, length_, softmax_);
+    JudgedElement element = judge_element(stage_, storage_, pattern_at(got_, row * length_ + column, size_), golden_,
+                                          stored * length_ + column, budget_, *context_);
+    element.place = {row, static_cast<std::uint32_t>(column)};
+    tally_.add(element, stored);
+  }
+
+  const GoldenStage& golden_;
+  const StageBudget& budget_;
+  const qkcts_softmax& softmax_;
+  const qkcts_stage stage_;
+  const Format storage_, format_;
+  const std::size_t size_, length_;
+  const std::span<const std::byte> got_;
+  const bool limited_;
+  StageTally& tally_;
+  std::optional<RowContext> context_;  // of the row, once it is needed
+};
+
+}  // namespace
+
+StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::size_t profile,
+                           std::span<const std::byte> got, const std::optional<Limit>& limit) {
+  const ProvenStage& stored = golden.stages[stage].values;
+  const Format format = stage_format(stage, golden.input.inputs.format);
+  const auto length = static_cast<std::size_t>(row_length(stage, golden.input.shape));
+  StageJudgement result;
+  find_unwritten(result, got, format, length);
+  StageTally tally(result, limit, stored.rows.size(), length);
+  RowJudge rows(golden, stage, profile, got, limit, tally);
+  for (std::size_t row = 0; row < stored.rows.size(); ++row) rows.judge(row);
   tally.finish();
   result.verdict = stage_verdict(result);
   return result;

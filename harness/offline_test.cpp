@@ -108,12 +108,13 @@ TEST_F(Offline, ErrorsAreOneLineWithTheirCode) {
   expect("export " + corpus + " --case nonsense -o " + path("x.h5"), 5, "no case matches");
   expect("export " + corpus + " --stages nonsense -o " + path("x.h5"), 2, "'nonsense' is no stage");
   expect("export " + requests + " -o " + path("x.h5"), 3, "is HDF5, but no qkcts corpus");
-  expect("answer scalar " + corpus + " -o " + path("x.h5"), 3, "is qkcts-vectors, must be qkcts-requests");
+  expect("answer scalar " + corpus + " -o " + path("x.h5"), 3,
+         "is a corpus of golden vectors; wanted is a file of requests");
   expect("answer /no/such.so " + requests + " -o " + path("x.h5"), 4, "no such file");
   expect("answer '" + test_adapter("odd_unavailable") + "' " + requests + " -o " + path("x.h5"), 5, "not usable here");
-  expect("check " + corpus + " " + requests, 3, "is qkcts-requests, must be qkcts-results");
+  expect("check " + corpus + " " + requests, 3, "as `qkcts export` writes it; wanted is a file of results");
   expect("check " + corpus + " " + path("no.h5"), 3, "cannot be opened");
-  expect("check " + requests + " " + results, 3, "no qkcts corpus");
+  expect("check " + requests + " " + results, 3, "wanted is a corpus");
   expect("check " + corpus + " " + results + " --profile nonsense", 2, "no profile of that name");
   EXPECT_FALSE(std::filesystem::exists(path("x.h5")));
   const ProgramOutput nothing = qkcts("answer template " + requests + " -o " + path("x.h5"));

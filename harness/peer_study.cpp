@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "harness/adequacy_report.hpp"
+#include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts {
 namespace {
@@ -114,25 +116,25 @@ PeerTally tally(const PeerStudy& study, std::size_t peer, Format format) {
 std::string peer_study_text(const PeerStudy& study) {
   std::string text;
   for (const AdequacyCorpus& corpus : study.corpora)
-    text += fmt::format("{}: suite {}, {} cases, digest {}\n", corpus.path, corpus.suite, corpus.cases,
-                        corpus.digest.substr(0, 12));
-  text += fmt::format("\n{:<20} {:<9} {:>14} {:>14} {:>14} {:>14}\n", "rules of", "format", "wrong, ours",
-                      "wrong, Gauss", "valid, ours", "valid, Gauss");
+    text += wrapped(
+        corpus.path + ": ",
+        fmt::format("suite {}, {}, digest {:.12}", corpus.suite, counted(corpus.cases, "case", "cases"), corpus.digest),
+        2);
+  text += fmt::format("\n{:<20} {:<9} {:>12} {:>12} {:>11} {:>11}\n", "rules of", "format", "wrong, ours", "Gaussian",
+                      "valid, ours", "Gaussian");
   for (std::size_t peer = 0; peer < study.peers.size(); ++peer)
     for (const Format format : formats) {
       const PeerTally t = tally(study, peer, format);
       if (is_empty(t)) continue;
-      text += fmt::format("{:<20} {:<9} {:>14} {:>14} {:>14} {:>14}\n", study.peers[peer].id, parameters(format).name,
+      text += fmt::format("{:<20} {:<9} {:>12} {:>12} {:>11} {:>11}\n", study.peers[peer].id, parameters(format).name,
                           part(t.passed_ours), part(t.passed_ordinary), part(t.valid_ours), part(t.valid_ordinary));
     }
-  text +=
-      "\nwrong: kernels that these rules let through, of those that show in a stage with a rule, where that accepts "
-      "the\n"
-      "right kernel; on the case of ours that kills each, and on Gaussian inputs of unit scale. valid: runs of "
-      "kernels\n"
-      "within their budgets that the rules reject. Our reading of public rules; each suite tests its own operators on\n"
-      "its own inputs\n";
-  return text;
+  return text + "\n" +
+         wrapped("",
+                 "wrong: kernels that these rules let through, of those that show in a stage with a rule, where "
+                 "that accepts the right kernel; on the case of ours that kills each, and on Gaussian inputs of "
+                 "unit scale. valid: runs of kernels within their budgets that the rules reject, on both. Our "
+                 "reading of public rules; each suite tests its own operators on its own inputs");
 }
 
 std::string peer_study_markdown(const PeerStudy& study) {

@@ -36,7 +36,8 @@ std::string head(const RunRecord& record) {
   const std::string_view kind = code == 0 ? "good" : code == 1 ? "bad" : "dim";
   std::set<std::string> profiles, formats;
   for (const CaseResult& result : record.cases) {
-    if (!result.profile.empty()) profiles.insert(result.profile);
+    if (result.profile.empty()) continue;  // not judged, or by its relations alone
+    profiles.insert(result.profile);
     formats.insert(std::string(parameters(result.format).name));
   }
   std::string counts;
@@ -138,7 +139,7 @@ std::string family_rows(const RunRecord& record) {
   for (const FamilyAggregate& line : aggregate_families(record)) {
     std::string counts;
     for (auto entry = line.verdicts.rbegin(); entry != line.verdicts.rend(); ++entry)
-      counts += fmt::format("{} {} ", entry->second, html_badge(entry->first));
+      counts += fmt::format("{}{}&nbsp;{}", counts.empty() ? "" : ", ", entry->second, html_badge(entry->first));
     rows.push_back({html_escaped(line.family), figure_html(line.measured, line.max_ratio),
                     figure_html(line.measured, line.max_ulp),
                     line.measured ? fmt::format("{} {}", html_escaped(line.worst_case), stage_name(line.worst_stage))
@@ -336,8 +337,8 @@ std::string report_html(const RunRecord& record, const HtmlExtras& extras) {
                   "<p>Elements per class; the upper edge of a class is written below it, heights grow with the square "
                   "root.</p>\n" +
                       ulp_histograms(record));
-  body += section("contracts", "Results by contract and stage", stage_table_html(record)) + relation_html(record);
   body += section("worst", "Nearest to the budget, or farthest beyond", worst_list(record));
+  body += section("contracts", "Results by contract and stage", stage_table_html(record)) + relation_html(record);
   if (extras.adequacy) body += kill_matrix_html(*extras.adequacy, record.corpus_digest);
   body += section(
       "cases", "Cases",

@@ -12,15 +12,12 @@
 #include "harness/relation_report.hpp"
 #include "harness/report_outcome.hpp"
 #include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts {
 namespace {
 
 constexpr int failures_in_full = 10;
-
-std::string clipped(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
-}
 
 std::string rule() {
   return std::string(80, '-') + "\n";
@@ -138,14 +135,19 @@ std::string family_table(const RunRecord& record) {
   return text + rule();
 }
 
+std::string run_headline(const RunRecord& record) {
+  return wrapped("",
+                 fmt::format("{} {} ({}) on {}, suite {} {:.12}", record.description.name, record.description.version,
+                             record.adapter.given, record.corpus_path, record.corpus_suite, record.corpus_digest),
+                 2);
+}
+
 std::string run_tables(const RunRecord& record) {
   return stage_table(record) + "\n" + family_table(record) + "\n" + result_table(record);
 }
 
 std::string run_text(const RunRecord& record) {
-  std::string text =
-      fmt::format("{} {} ({}) on {}, suite {} {}\n\n", record.description.name, record.description.version,
-                  record.adapter.given, record.corpus_path, record.corpus_suite, record.corpus_digest.substr(0, 12));
+  std::string text = run_headline(record) + "\n";
   int shown = 0;
   for (const Outcome& outcome : outcomes(record)) {
     if (outcome.kind != JunitElement::failure && outcome.kind != JunitElement::error) continue;
@@ -205,7 +207,7 @@ std::string summary_text(const RunRecord& record) {
             " over your own limits.\n";
   }
   text += spread_line(record);
-  for (const std::string& demand : unmet_demands(record)) text += "Not as asked: " + demand + ".\n";
+  for (const std::string& demand : unmet_demands(record)) text += wrapped("Not as asked: ", demand + ".", 2);
   const int code = exit_code(record);
   const auto missing = summary.cases.find(Verdict::not_run);
   if (code == 1 && missing != summary.cases.end()) {
@@ -223,7 +225,8 @@ std::string summary_text(const RunRecord& record) {
       return text + (over_own_limits_alone(record) ? "OVER YOUR OWN LIMITS, within every proven budget.\n"
                                                    : "NOT CONFORMING.\n");
     case 5:
-      return text + fmt::format("NOTHING WAS RUN{}.\n", record.unavailable.empty() ? "" : ": " + record.unavailable);
+      return text + (record.unavailable.empty() ? "NOTHING WAS RUN.\n"
+                                                : wrapped("NOTHING WAS RUN: ", record.unavailable + ".", 2));
     default:
       return text +
              fmt::format("INTERRUPTED by signal {}; what was judged until then is above.\n", record.interrupted_by);

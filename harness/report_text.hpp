@@ -8,6 +8,9 @@
 
 namespace qkcts {
 
+// What was run on what.
+std::string run_headline(const RunRecord& record);
+
 // One line per stage, over all cases: the largest errors, those of a plain evaluation beside them, the verdict; below
 // it what is unusual and legal.
 std::string stage_table(const RunRecord& record);

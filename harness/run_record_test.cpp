@@ -63,6 +63,19 @@ TEST(RunRecord, ACaseThatWasNotRunIsNotConforming) {
   EXPECT_EQ(exit_code(record), 5);
 }
 
+// A relation is a case of its own: one that was not run is missing like any other.
+TEST(RunRecord, ARelationThatWasNotRunIsMissing) {
+  RunRecord record = passing_record();
+  RelationResult& relation = record.relations.emplace_back();
+  relation.slug = "hand/bounded";
+  relation.verdict = Verdict::pass;
+  EXPECT_EQ(exit_code(record), 0);
+  relation.verdict = Verdict::not_run;
+  EXPECT_EQ(exit_code(record), 1);
+  record.demands.allow_not_run = true;
+  EXPECT_EQ(exit_code(record), 0);
+}
+
 TEST(RunRecord, InterruptionIsVisibleInTheExitCode) {
   RunRecord record = passing_record();
   record.interrupted_by = 2;

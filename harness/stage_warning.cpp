@@ -7,9 +7,11 @@
 namespace qkcts {
 namespace {
 
-constexpr double lambda = 6;                // standard deviations
-constexpr double beyond_plain = 4;          // times the error/Delta of the plain evaluation
-constexpr std::uint64_t enough = 256;       // elements of which a mean says something
+constexpr double lambda = 6;           // standard deviations
+constexpr double beyond_plain = 4;     // times the error/Delta of the plain evaluation
+constexpr std::uint64_t enough = 256;  // elements of which a mean says something
+// Measured (docs/report_format.md, "Warning level"): between 8 and 32, and from 0.5 on, sound kernels and truncating
+// ones are told apart alike.
 constexpr double compact = 16;              // of the largest error in the mean one
 constexpr double leaning = 0.5;             // of |mean of signed errors| in the mean error
 constexpr double smallest_mean_ulp = 0.05;  // below it nearly every element is correctly rounded

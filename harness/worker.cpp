@@ -66,7 +66,7 @@ OpenAnswer AdapterSession::open(const OpenOrder& order) {
     library_ = std::make_unique<AdapterLibrary>(order.path);
     result.description = library_->describe();
     result.probe = library_->probe(result.probe_reason);
-    if (order.prepare && result.probe == QKCTS_OK) library_->prepare(order.options);
+    if (order.prepare && result.probe == QKCTS_OK) result.probe = library_->prepare(order.options, result.probe_reason);
   } catch (const AdapterError& error) {
     result.error = error.what();
     result.verdict = error.verdict();

@@ -108,7 +108,8 @@ WorkerDeath death_by_fault(const FaultRecord& fault, int signal) {
 }  // namespace
 
 WorkerProcess::WorkerProcess(const WorkerLimits& limits) : limits_(limits) {
-  if (limits_.resident_bytes == 0) limits_.resident_bytes = machine_memory() / 5 * 4;
+  if (limits_.resident_bytes == 0)
+    limits_.resident_bytes = machine_memory() / 5 * 4 / static_cast<std::size_t>(limits_.beside);
   adopt_orphans();
   older_children_ = children_of_this_process();
   std::array<int, 2> conversation{}, output{};

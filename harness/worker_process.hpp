@@ -23,6 +23,7 @@ enum class MemoryOf : std::uint8_t { worker, worker_and_descendants };
 struct WorkerLimits {
   std::chrono::milliseconds timeout{60000};  // of one exchange
   std::size_t resident_bytes = 0;            // 0: four fifths of the machine's memory
+  int beside = 1;                            // workers at a time, which share those four fifths
   MemoryOf memory_of = MemoryOf::worker;     // whose resident memory and processor time are added up
   std::optional<std::chrono::steady_clock::time_point> stop_at;  // of the whole run: what runs then is not_run
   std::chrono::milliseconds processor_time{0};                   // of one exchange, all threads together; 0: no limit

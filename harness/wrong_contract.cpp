@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "conformance/mutant_catalogue.hpp"
+#include "conformance/near_name.hpp"
+#include "harness/adapter_error.hpp"
 
 namespace qkcts {
 namespace {
@@ -50,12 +52,26 @@ class WrongContractRunner final : public AdapterRunner {
   const CatalogueMutant& mutant_;
 };
 
+// Beside the ids of the catalogue the adapter knows "none" and its own faults, each of which an entry names.
+void require_fault(const std::string& id) {
+  std::vector<std::string> known = {"none"};
+  for (const CatalogueMutant& mutant : mutant_catalogue()) {
+    if (id == mutant.fault) return;
+    known.push_back(mutant.id);
+  }
+  if (id == known.front()) return;
+  const std::string near = near_names(id, known);
+  throw AdapterError(fmt::format("mutants: there is no mutant '{}'; {}`qkcts adapters --mutants` lists them", id,
+                                 near.empty() ? "" : fmt::format("did you mean {}? ", near)));
+}
+
 }  // namespace
 
 void choose_mutant(AdapterSpec& spec) {
   if (!spec.options.starts_with(mutant_option)) return;
-  const CatalogueMutant* const mutant = find_catalogue_mutant(spec.options.substr(mutant_option.size()));
-  if (mutant == nullptr) return;
+  const std::string id = spec.options.substr(mutant_option.size());
+  const CatalogueMutant* const mutant = find_catalogue_mutant(id);
+  if (mutant == nullptr) return require_fault(id);
   if (!mutant->fault.empty()) spec.options = std::string(mutant_option) + mutant->fault;
   if (mutant->fields.empty()) return;
   spec.options = std::string(mutant_option) + "none";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "conformance/parameter_place.hpp"
 #include "conformance/seen_keys.hpp"
 
 namespace qkcts {
@@ -48,16 +49,7 @@ std::int64_t SideValues::row_of(std::int64_t group, std::int64_t member) const {
 
 double SideValues::parameter(const std::vector<double>& values, std::uint32_t axes, std::int64_t head,
                              std::int64_t lane, std::int64_t head_dim) {
-  switch (axes) {
-    case QKCTS_AXES_SCALAR:
-      return values[0];
-    case QKCTS_AXES_HEAD_DIM:
-      return values[static_cast<std::size_t>(lane)];
-    case QKCTS_AXES_HEAD:
-      return values[static_cast<std::size_t>(head)];
-    default:  // [H, D] and the same memory under its other name
-      return values[static_cast<std::size_t>(head * head_dim + lane)];
-  }
+  return values[parameter_place(axes, head, lane, head_dim)];
 }
 
 CaseValues::CaseValues(const Case& c)

@@ -48,7 +48,8 @@ class Evaluation::State {
         rows(numbers_of(c), stored, limits_, *vectors),
         owns_vectors(false) {}
 
-  ReferenceResult result() const {
+  ReferenceResult result() {
+    rows.complete();
     ReferenceResult result;
     result.statistics = rows.result().statistics;
     for (const qkcts_stage stage : all_stages)

@@ -83,6 +83,7 @@ class DoubleWordTier : public FastTier {
  private:
   // -inf hides a key; the rest of the row is computed as if 0 stood there.
   void set_biases(const RowPlace& place) {
+    if (!values_.has_bias() && !finite_.empty()) return;  // zeros, as in every row
     biases_.assign(padded(static_cast<std::size_t>(values_.shape.k_len)) + padding, 0.0);
     finite_.clear();
     for (std::int64_t key = 0; key < values_.shape.k_len; ++key) {

@@ -5,6 +5,13 @@
 #include <array>
 
 namespace qkcts {
+namespace {
+
+bool is_run(std::span<const std::uint32_t> columns) {
+  return !columns.empty() && columns.back() - columns.front() + 1 == columns.size();
+}
+
+}  // namespace
 
 RowRecorder::RowRecorder(const CaseValues& values, ReferenceResult& result, const Kernels& kernels)
     : result_(result), kernels_(kernels) {
@@ -17,10 +24,15 @@ RowRecorder::RowRecorder(const CaseValues& values, ReferenceResult& result, cons
 RowRecorder::Place RowRecorder::place(qkcts_stage stage, std::int64_t row) const {
   const std::size_t length = lengths_[stage];
   const std::vector<std::uint32_t>& stored = result_.stages[stage].rows;
-  const auto found = std::lower_bound(stored.begin(), stored.end(), static_cast<std::uint32_t>(row));
+  const auto wanted = static_cast<std::uint32_t>(row);
   Place place{result_.exact.place(stage, static_cast<std::size_t>(row)) * length, -1};
-  if (found != stored.end() && *found == static_cast<std::uint32_t>(row))
-    place.stored = (found - stored.begin()) * static_cast<std::ptrdiff_t>(length);
+  // Mostly that of the last time, or the next one.
+  std::size_t& nearest = nearest_[stage];
+  const auto stands = [&](std::size_t at) { return at < stored.size() && stored[at] == wanted; };
+  if (!stands(nearest)) ++nearest;
+  if (!stands(nearest))
+    nearest = static_cast<std::size_t>(std::lower_bound(stored.begin(), stored.end(), wanted) - stored.begin());
+  if (stands(nearest)) place.stored = static_cast<std::ptrdiff_t>(nearest * length);
   return place;
 }
 
@@ -48,7 +60,7 @@ void RowRecorder::record(qkcts_stage stage, std::int64_t row, std::span<const st
                          const double* error, std::vector<ElementPlace>& open) {
   if (columns.empty()) return;
   const std::size_t n = columns.size();
-  if (columns.back() - columns.front() + 1 == n) return record(stage, row, columns.front(), z, error, n, open);
+  if (is_run(columns)) return record(stage, row, columns.front(), z, error, n, open);
   undecided_.resize(std::max(undecided_.size(), n));
   exact_.resize(std::max(exact_.size(), n));
   hi_.resize(exact_.size());
@@ -79,16 +91,22 @@ void RowRecorder::fix_all_but(qkcts_stage stage, std::int64_t row, std::span<con
   const std::size_t length = lengths_[stage];
   const std::uint64_t pattern = encode(formats_[stage], value);
   ElementRule* rules = at.stored < 0 ? nullptr : result_.stages[stage].rule.data() + at.stored;
+  const auto fix = [&](std::size_t begin, std::size_t end) {
+    std::fill(to.exact + begin, to.exact + end, value);
+    if (rules == nullptr) return;
+    std::fill(to.expected + begin, to.expected + end, pattern);
+    std::fill(to.hi + begin, to.hi + end, value);
+    std::fill(to.lo + begin, to.lo + end, std::int16_t{0});
+    std::fill(rules + begin, rules + end, rule);
+  };
+  if (is_run(columns)) {
+    fix(0, columns.front());
+    return fix(columns.back() + 1, length);
+  }
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= columns.size(); ++i) {
     const std::size_t end = i < columns.size() ? columns[i] : length;
-    std::fill(to.exact + begin, to.exact + end, value);
-    if (rules != nullptr) {
-      std::fill(to.expected + begin, to.expected + end, pattern);
-      std::fill(to.hi + begin, to.hi + end, value);
-      std::fill(to.lo + begin, to.lo + end, std::int16_t{0});
-      std::fill(rules + begin, rules + end, rule);
-    }
+    fix(begin, end);
     begin = end + 1;
   }
 }
@@ -99,6 +117,10 @@ void RowRecorder::hide_all_but(qkcts_stage stage, std::int64_t row, std::span<co
   const std::size_t length = lengths_[stage];
   ElementRule* rule = result_.stages[stage].rule.data() + at.stored;
   std::fill_n(rule, length, ElementRule::hidden);
+  if (is_run(columns)) {
+    std::fill_n(rule + columns.front(), columns.size(), ElementRule::budget);
+    return;
+  }
   for (const std::uint32_t column : columns) rule[column] = ElementRule::budget;
 }
 

@@ -48,6 +48,8 @@ class RowRecorder {
   RoundedRow target(qkcts_stage stage, const Place& place, std::size_t first);
 
   std::array<std::size_t, QKCTS_STAGE_COUNT> lengths_{};  // of a row
+  mutable std::array<std::size_t, QKCTS_STAGE_COUNT>
+      nearest_{};  // of the stored rows, where the last one was looked for
   std::array<Format, QKCTS_STAGE_COUNT> formats_{};
   ReferenceResult& result_;
   const Kernels& kernels_;

@@ -5,26 +5,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "conformance/parameter_place.hpp"
 #include "reference/legal_variant_angle.hpp"
 #include "reference/legal_variant_machine.hpp"
 #include "reference/legal_variant_norm.hpp"
 #include "reference/legal_variant_projection.hpp"
 
 namespace qkcts {
-
-// Place of element (h, d) in a parameter tensor.
-inline std::size_t legal_parameter(std::uint32_t axes, std::int64_t head_dim, std::int64_t h, std::int64_t d) {
-  switch (axes) {
-    case QKCTS_AXES_SCALAR:
-      return 0;
-    case QKCTS_AXES_HEAD_DIM:
-      return static_cast<std::size_t>(d);
-    case QKCTS_AXES_HEAD:
-      return static_cast<std::size_t>(h);
-    default:
-      return static_cast<std::size_t>(h * head_dim + d);
-  }
-}
 
 template <typename T>
 class LegalOperand {
@@ -195,10 +182,10 @@ class LegalOperand {
               places.push_back(static_cast<std::size_t>(((b * s_.heads + head) * s_.length + t) * head_dim_ + d));
               values.push_back(x[places.back()]);
               if (!gain.empty()) {
-                gains.push_back(gain[legal_parameter(s_.norm.gain_axes, head_dim_, head, d)]);
+                gains.push_back(gain[parameter_place(s_.norm.gain_axes, head, d, head_dim_)]);
               }
               if (!bias.empty()) {
-                biases.push_back(bias[legal_parameter(s_.norm.bias_axes, head_dim_, head, d)]);
+                biases.push_back(bias[parameter_place(s_.norm.bias_axes, head, d, head_dim_)]);
               }
             }
           }

@@ -11,6 +11,11 @@ namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
+template <class T>
+void grow(std::vector<T>& numbers, std::size_t count, T value) {
+  if (numbers.size() < count) numbers.resize(count, value);
+}
+
 }  // namespace
 
 Recorder::Recorder(const Case& c, StageSet stages, const StageRows& rows, ReferenceResult& result)
@@ -40,10 +45,45 @@ Recorder::Recorder(const Case& c, StageSet stages, const StageRows& rows, Refere
       slot_[stage][proven.rows[i]] = static_cast<std::int32_t>(i);
     }
     const std::size_t stored = proven.rows.size() * length;
-    proven.expected.assign(stored, 0);
-    proven.hi.assign(stored, 0.0);
-    proven.lo.assign(stored, 0);
-    proven.rule.assign(stored, ElementRule::budget);
+    proven.expected.reserve(stored);
+    proven.hi.reserve(stored);
+    proven.lo.reserve(stored);
+    proven.rule.reserve(stored);
+    if ((attention_stages & bit(stage)) == 0) grow_stored(stage, proven.rows.size());
+  }
+}
+
+void Recorder::grow_stored(qkcts_stage stage, std::size_t rows) {
+  const std::size_t count = rows * static_cast<std::size_t>(lengths_[stage]);
+  ProvenStage& proven = result_.stages[stage];
+  grow<std::uint64_t>(proven.expected, count, 0);
+  grow(proven.hi, count, 0.0);
+  grow<std::int16_t>(proven.lo, count, 0);
+  grow(proven.rule, count, ElementRule::budget);
+}
+
+void Recorder::grow_exact(qkcts_stage stage, std::size_t rows) {
+  const std::size_t count = rows * static_cast<std::size_t>(lengths_[stage]);
+  grow(result_.exact.values[stage], count, 0.0);
+  if (has_point_[stage]) grow(result_.exact.before[stage], count, nan_value);
+  if (has_products_ && stage == QKCTS_STAGE_SCORES) grow(result_.exact.products, count, nan_value);
+}
+
+void Recorder::begin(std::int64_t row) {
+  const auto held = static_cast<std::size_t>(held_[static_cast<std::size_t>(row)]);
+  for (const qkcts_stage stage : all_stages) {
+    if ((stages_ & attention_stages & bit(stage)) == 0) continue;
+    grow_exact(stage, held + 1);
+    const std::int32_t slot = slot_[stage][static_cast<std::size_t>(row)];
+    if (slot >= 0) grow_stored(stage, static_cast<std::size_t>(slot) + 1);
+  }
+}
+
+void Recorder::begin_all() {
+  for (const qkcts_stage stage : all_stages) {
+    if ((stages_ & attention_stages & bit(stage)) == 0) continue;
+    if (result_.exact.attention_rows) grow_exact(stage, result_.exact.attention_rows->size());
+    grow_stored(stage, result_.stages[stage].rows.size());
   }
 }
 
@@ -55,9 +95,13 @@ void Recorder::hold(std::span<const std::uint32_t> rows) {
   for (const qkcts_stage stage : all_stages) {
     if ((stages_ & attention_stages & bit(stage)) == 0) continue;
     const std::size_t count = rows.size() * static_cast<std::size_t>(lengths_[stage]);
-    result_.exact.values[stage].assign(count, 0.0);
-    if (has_point_[stage]) result_.exact.before[stage].assign(count, nan_value);
-    if (has_products_ && stage == QKCTS_STAGE_SCORES) result_.exact.products.assign(count, nan_value);
+    const auto clear = [count](std::vector<double>& numbers) {
+      numbers.clear();
+      numbers.reserve(count);
+    };
+    clear(result_.exact.values[stage]);
+    if (has_point_[stage]) clear(result_.exact.before[stage]);
+    if (has_products_ && stage == QKCTS_STAGE_SCORES) clear(result_.exact.products);
   }
 }
 

@@ -24,8 +24,11 @@ class Recorder {
   // InputError if `rows` names rows that do not exist.
   Recorder(const Case& c, StageSet stages, const StageRows& rows, ReferenceResult& result);
 
-  // From here on these rows of attention are recorded: their stages in `exact` hold them and no others.
+  // From here on these rows of attention are recorded: their stages in `exact` hold them and no others. Memory for each
+  // is made by begin(), so that it is written while it is in the cache: one after another, or all that is left at once.
   void hold(std::span<const std::uint32_t> rows);
+  void begin(std::int64_t row);
+  void begin_all();
 
   bool is_stored(qkcts_stage stage, std::int64_t row) const { return slot_[stage][static_cast<std::size_t>(row)] >= 0; }
   Format format(qkcts_stage stage) const { return formats_[stage]; }
@@ -54,6 +57,8 @@ class Recorder {
   void record(const ElementPlace& place, const Proven& proven, ElementRule rule);
   void keep_value(const ElementPlace& place, double value);
   std::size_t element(const ElementPlace& place) const;
+  void grow_exact(qkcts_stage stage, std::size_t rows);
+  void grow_stored(qkcts_stage stage, std::size_t rows);
 
   ReferenceResult& result_;
   std::array<Format, QKCTS_STAGE_COUNT> formats_{};

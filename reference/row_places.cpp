@@ -13,7 +13,10 @@ std::vector<std::uint32_t> all_attention_rows(const qkcts_shape& shape) {
 }
 
 RowPlaces::RowPlaces(const Case& c)
-    : case_(c), visibility_(c), index_(static_cast<std::size_t>(c.shape.batch * c.shape.q_heads * c.shape.q_len), -1) {}
+    : case_(c),
+      visibility_(c),
+      index_(static_cast<std::size_t>(c.shape.batch * c.shape.q_heads * c.shape.q_len), -1),
+      visible_keys_(c) {}
 
 RowPlace RowPlaces::without_keys(std::size_t row) const {
   const auto r = static_cast<std::int64_t>(row);
@@ -28,9 +31,7 @@ void RowPlaces::hold(std::span<const std::uint32_t> rows) {
   for (const std::uint32_t row : held_) {
     index_[row] = static_cast<std::int32_t>(places_.size());
     RowPlace& place = places_.emplace_back(without_keys(row));
-    for (std::int64_t key = 0; key < case_.shape.k_len; ++key)
-      if (visibility_.visible(place.b, place.h, place.qq, key))
-        place.visible.push_back(static_cast<std::uint32_t>(key));
+    visible_keys_.set(place.b, place.h, place.qq, place.visible);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "conformance/visible_keys.hpp"
 #include "reference/case_values.hpp"
 
 namespace qkcts {
@@ -37,6 +38,7 @@ class RowPlaces {
   std::vector<std::uint32_t> held_;
   std::vector<RowPlace> places_;
   std::map<std::int64_t, std::vector<bool>> seen_;  // of b * Hkv + kv_head
+  VisibleKeys visible_keys_;
 };
 
 // 0, 1, ..., all rows of [B,Hq,Lq].

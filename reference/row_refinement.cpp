@@ -80,6 +80,7 @@ void RowRefinement::evaluate(std::span<const std::uint32_t> rows) {
 }
 
 void RowRefinement::settle(std::size_t row) {
+  recorder_.begin(static_cast<std::int64_t>(row));
   if (declared_) declared_->decide(row);
   if (!fast_ || !fast_->fixes_hidden_keys(row)) fixed_.fix_row(rows_[row], static_cast<std::int64_t>(row));
   std::optional<OpenElements> open = fast_ ? fast_->settle_row(row) : std::nullopt;

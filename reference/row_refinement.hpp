@@ -27,8 +27,13 @@ class RowRefinement {
   // Rows of [B,Hq,Lq], ascending. `exact` of the result holds them then, and no others.
   void evaluate(std::span<const std::uint32_t> rows);
 
+  // Stored rows that have not been evaluated may be missing, until complete().
   const ReferenceResult& result() const { return result_; }
-  ReferenceResult take_result() { return std::move(result_); }
+  void complete() { recorder_.begin_all(); }
+  ReferenceResult take_result() {
+    complete();
+    return std::move(result_);
+  }
   int highest_bits() const { return levels_.highest_bits(); }
 
  private:

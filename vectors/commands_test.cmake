@@ -110,7 +110,7 @@ expect(0 "1 case," generate --contract plain_sdpa --shape 1,2,1,3,4,8,6 --profil
 expect(0 "format version 4," inspect "${made}")
 expect(0 "profiles: +f32, f32_ftz, mine, tf32\n +mine is not shipped" inspect "${made}" gaussian)
 expect(0 "1 case whose digest matches, 1 recomputed, 0 differ" verify "${made}" --all)
-expect(0 "profile mine.*holds these same bits.*P2 " explain "${made}" gaussian probs 0,0,2,1 --profile mine)
+expect(0 "profile +mine.*holds these same bits.*P2 " explain "${made}" gaussian probs 0,0,2,1 --profile mine)
 expect(3 "^qkcts: profile mine judges binary32; no case of the plan is stored in that format\n$" generate --contract
        plain_sdpa --format bfloat16 --profile "${profile}" -o "${made}")
 string(REPLACE "\"name\": \"mine\"" "\"name\": \"f32_ftz\"" text "${text}")

@@ -69,4 +69,14 @@ double estimated_bytes(const PlannedCase& planned) {
   return bytes;
 }
 
+// Measured with a cache of 32,768 keys: the double words and errors of q, k and v, of the case and of one neighbour at
+// a time, under every profile. What attention holds is a block of rows.
+double estimated_working_bytes(const PlannedCase& planned) {
+  const qkcts_shape& s = planned.shape;
+  const auto batch = static_cast<double>(s.batch), width = static_cast<double>(s.head_dim + s.v_head_dim);
+  const double entries =
+      batch * (static_cast<double>(s.q_heads * s.q_len) * width + static_cast<double>(s.kv_heads * s.k_len) * width);
+  return 1e6 + 100 * entries;
+}
+
 }  // namespace qkcts

@@ -8,5 +8,7 @@ namespace qkcts {
 
 double estimated_seconds(const PlannedCase& planned);  // of one core
 double estimated_bytes(const PlannedCase& planned);    // in the file
+// Of memory while it is worked on.
+double estimated_working_bytes(const PlannedCase& planned);
 
 }  // namespace qkcts

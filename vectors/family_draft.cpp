@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "conformance/parameter_place.hpp"
 #include "conformance/rounding_range.hpp"
 
 namespace qkcts {
@@ -20,18 +21,7 @@ double gaussian(const Draft& draft, const RandomStream& stream, std::uint64_t in
 }
 
 std::size_t parameter_count(std::uint32_t axes, std::int64_t heads, std::int64_t head_dim) {
-  switch (axes) {
-    case QKCTS_AXES_NONE:
-      return 0;
-    case QKCTS_AXES_SCALAR:
-      return 1;
-    case QKCTS_AXES_HEAD_DIM:
-      return static_cast<std::size_t>(head_dim);
-    case QKCTS_AXES_HEAD:
-      return static_cast<std::size_t>(heads);
-    default:
-      return static_cast<std::size_t>(heads * head_dim);
-  }
+  return axes == QKCTS_AXES_NONE ? 0 : parameter_place(axes, heads - 1, head_dim - 1, head_dim) + 1;
 }
 
 // Lanes that are rotated together get gains on different sides of 1, whatever the pairing, or else the order of norm

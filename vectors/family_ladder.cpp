@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "vectors/family_draft.hpp"
 #include "vectors/family_list.hpp"
+#include "vectors/row_rms.hpp"
 
 namespace qkcts {
 namespace {
@@ -20,10 +19,9 @@ double rung(std::int64_t token) {
   return std::ldexp(step % 2 == 0 ? 1.0 : 1.5, static_cast<int>(step / 2) - 4);
 }
 
-// rms of a row whose statistic is eps.
-double balanced_rms(const qkcts_norm& norm, std::int64_t lanes) {
-  const double root = std::sqrt(norm.eps);
-  return norm.statistic == QKCTS_MEAN_SQUARE ? root : root / std::sqrt(static_cast<double>(lanes));
+// rms of a row whose statistic is eps, wherever eps stands.
+double rms_of_eps(const qkcts_norm& norm, std::int64_t lanes) {
+  return rms_with_root(norm, std::sqrt(norm.eps), lanes);
 }
 
 std::string eps_ladder_fault(const Draft& draft) {
@@ -34,9 +32,8 @@ std::string eps_ladder_fault(const Draft& draft) {
     any = true;
     if (norm.eps == 0) return "needs an epsilon above 0";
     if (norm.axis == QKCTS_AXIS_FULL_WIDTH) return "needs a norm over each head";
-    const double rms = balanced_rms(norm, draft.lanes(side));
-    if (rms < 256 * smallest_subnormal(draft.format) || rms * 50000 > parameters(draft.format).largest)
-      return fmt::format("an rms of {:.3g}, where epsilon decides, does not fit the format", rms);
+    const double rms = rms_of_eps(norm, draft.lanes(side));
+    if (std::string fault = rms_fault(rms, 50000, draft.format); !fault.empty()) return fault;
   }
   return any ? std::string() : "needs a norm";
 }
@@ -44,7 +41,7 @@ std::string eps_ladder_fault(const Draft& draft) {
 void draw_eps_ladder(Draft& draft) {
   for (const DraftSide side : sides) {
     if (draft.norm(side).applied == 0) continue;
-    const double rms = balanced_rms(draft.norm(side), draft.lanes(side));
+    const double rms = rms_of_eps(draft.norm(side), draft.lanes(side));
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
         for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
@@ -64,11 +61,9 @@ std::string eps_ladder_broken(const GoldenCase& golden) {
     for (std::int64_t t = 0; t < tokens; ++t) {
       double squares = 0;  // over the heads of one token, since a single short row may lie far from its rung
       for (std::int64_t h = 0; h < heads; ++h) squares += sum_of_squares(row_of(rows, h * tokens + t));
-      const auto count = static_cast<double>(heads * lanes);
-      const double got = std::sqrt(squares / count), wanted = rung(t) * balanced_rms(norm, lanes);
-      const double slack = 5 * std::sqrt(1.9 / count);
-      if (got > wanted * (1 + slack) || got < wanted * (1 - slack) - 8 * smallest_subnormal(c.inputs.format))
-        return fmt::format("token {} has rms {:.3g} instead of {:.3g}", t, got, wanted);
+      const double wanted = rung(t) * rms_of_eps(norm, lanes);
+      if (std::string broken = rms_broken(t, squares, heads * lanes, wanted, c.inputs.format); !broken.empty())
+        return broken;
     }
   }
   return {};

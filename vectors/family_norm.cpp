@@ -6,6 +6,7 @@
 
 #include "vectors/family_draft.hpp"
 #include "vectors/family_list.hpp"
+#include "vectors/row_rms.hpp"
 
 namespace qkcts {
 namespace {
@@ -19,17 +20,6 @@ std::string needs_norm(const Draft& draft) {
 
 // ---- eps_edge -----------------------------------------------------------------------------------------------------
 
-// rms of a row at which t and eps weigh the same.
-double balanced_rms(const qkcts_norm& norm, std::int64_t lanes, std::int64_t heads) {
-  const bool under_root = norm.root == QKCTS_INSIDE_ROOT || norm.root == QKCTS_MAX_INSIDE;
-  const double root = under_root ? std::sqrt(norm.eps) : norm.eps;
-  if (norm.statistic == QKCTS_MEAN_SQUARE) return root;
-  const std::int64_t width = norm.axis == QKCTS_AXIS_FULL_WIDTH ? lanes * heads : lanes;
-  return root / std::sqrt(static_cast<double>(width));
-}
-
-constexpr double edge_levels[] = {1, 0.1, 10, 0.01, 100, 0};  // multiples of the balanced rms, by token
-
 std::string eps_edge_fault(const Draft& draft) {
   bool any = false;
   for (const DraftSide side : sides) {
@@ -37,9 +27,8 @@ std::string eps_edge_fault(const Draft& draft) {
     if (norm.applied == 0) continue;
     any = true;
     if (norm.eps == 0) return "needs an epsilon above 0";
-    const double rms = balanced_rms(norm, draft.lanes(side), draft.heads(side));
-    if (rms < 256 * smallest_subnormal(draft.format) || rms * 1000 > parameters(draft.format).largest)
-      return fmt::format("an rms of {:.3g}, where epsilon decides, does not fit the format", rms);
+    const double rms = balanced_rms(norm, norm_width(norm, draft.lanes(side), draft.heads(side)));
+    if (std::string fault = rms_fault(rms, 1000, draft.format); !fault.empty()) return fault;
   }
   return any ? std::string() : "needs a norm";
 }
@@ -48,7 +37,7 @@ void draw_eps_edge(Draft& draft) {
   for (const DraftSide side : sides) {
     const qkcts_norm& norm = draft.norm(side);
     if (norm.applied == 0) continue;
-    const double rms = balanced_rms(norm, draft.lanes(side), draft.heads(side));
+    const double rms = balanced_rms(norm, norm_width(norm, draft.lanes(side), draft.heads(side)));
     for (std::int64_t b = 0; b < draft.shape.batch; ++b)
       for (std::int64_t h = 0; h < draft.heads(side); ++h)
         for (std::int64_t t = 0; t < draft.tokens(side); ++t) {
@@ -66,16 +55,13 @@ std::string eps_edge_broken(const GoldenCase& golden) {
     if (norm.applied == 0) continue;
     const Tensor rows = rows_of(c, side);
     const std::int64_t heads = rows.shape[1], tokens = rows.shape[2], lanes = rows.shape[3];
-    const double rms = balanced_rms(norm, lanes, heads);
+    const double rms = balanced_rms(norm, norm_width(norm, lanes, heads));
     for (std::int64_t t = 0; t < std::min<std::int64_t>(tokens, std::size(edge_levels)); ++t) {
-      const double level = edge_levels[t] * rms;
       double squares = 0;  // over the heads of one token, since a single short row may lie far from its level
       for (std::int64_t h = 0; h < heads; ++h) squares += sum_of_squares(row_of(rows, h * tokens + t));
-      const auto count = static_cast<double>(heads * lanes);
-      const double got = std::sqrt(squares / count);
-      const double slack = 5 * std::sqrt(1.9 / count);
-      if (got > level * (1 + slack) || got < level * (1 - slack) - 8 * smallest_subnormal(c.inputs.format))
-        return fmt::format("token {} has rms {:.3g} instead of {:.3g}", t, got, level);
+      const double level = edge_levels[static_cast<std::size_t>(t)] * rms;
+      if (std::string broken = rms_broken(t, squares, heads * lanes, level, c.inputs.format); !broken.empty())
+        return broken;
     }
   }
   return {};

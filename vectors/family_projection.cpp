@@ -5,20 +5,12 @@
 
 #include "vectors/family_draft.hpp"
 #include "vectors/family_list.hpp"
+#include "vectors/row_rms.hpp"
 
 namespace qkcts {
 namespace {
 
 // ---- input_eps_edge -----------------------------------------------------------------------------------------------
-
-constexpr double edge_levels[] = {1, 0.1, 10, 0.01, 100, 0};  // multiples of the balanced rms, by token
-
-// rms of a row at which t and eps weigh the same.
-double balanced_rms(const qkcts_norm& norm, std::int64_t width) {
-  const bool under_root = norm.root == QKCTS_INSIDE_ROOT || norm.root == QKCTS_MAX_INSIDE;
-  const double root = under_root ? std::sqrt(norm.eps) : norm.eps;
-  return norm.statistic == QKCTS_MEAN_SQUARE ? root : root / std::sqrt(static_cast<double>(width));
-}
 
 std::string input_eps_edge_fault(const Draft& draft) {
   bool any = false;
@@ -30,8 +22,7 @@ std::string input_eps_edge_fault(const Draft& draft) {
     if (draft.norm(side).applied != 0 && draft.norm(side).eps == 0)
       return "needs an epsilon above 0 after the projection, too: a row of zeros may arrive there";
     const double rms = balanced_rms(norm, draft.shape.head_dim);
-    if (rms < 256 * smallest_subnormal(draft.format) || rms * 1000 > parameters(draft.format).largest)
-      return fmt::format("an rms of {:.3g}, where epsilon decides, does not fit the format", rms);
+    if (std::string fault = rms_fault(rms, 1000, draft.format); !fault.empty()) return fault;
   }
   return any ? std::string() : "needs a norm before a projection";
 }
@@ -59,11 +50,9 @@ std::string input_eps_edge_broken(const GoldenCase& golden) {
     for (std::int64_t t = 0; t < std::min<std::int64_t>(tokens, std::size(edge_levels)); ++t) {
       double squares = 0;
       for (std::int64_t b = 0; b < batch; ++b) squares += sum_of_squares(row_of(x, b * tokens + t));
-      const auto count = static_cast<double>(batch * width);
-      const double got = std::sqrt(squares / count), level = edge_levels[t] * balanced_rms(norm, width);
-      const double slack = 5 * std::sqrt(1.9 / count);
-      if (got > level * (1 + slack) || got < level * (1 - slack) - 8 * smallest_subnormal(c.inputs.format))
-        return fmt::format("token {} has rms {:.3g} instead of {:.3g}", t, got, level);
+      const double level = edge_levels[static_cast<std::size_t>(t)] * balanced_rms(norm, width);
+      if (std::string broken = rms_broken(t, squares, batch * width, level, c.inputs.format); !broken.empty())
+        return broken;
     }
   }
   return {};

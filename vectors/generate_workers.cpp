@@ -15,14 +15,7 @@
 namespace qkcts {
 namespace {
 
-// Finished cases wait while a slow one before them is in work; together they stay below this, however large they are.
-constexpr double bytes_ahead_limit = 192e6;
 constexpr auto stop_interval = std::chrono::milliseconds(100);
-
-// In memory a case takes at most 19 + 5 bytes per profile and element, in the file at least 12 + 4.
-double held_bytes(const PlannedCase& planned) {
-  return 1.6 * estimated_bytes(planned);
-}
 
 // What is made for a relation keeps to that and promises nothing else.
 std::string promise_fault(const PlannedCase& planned, const GoldenCase& golden) {
@@ -85,7 +78,7 @@ CaseOutcome work_on(const PlannedCase& planned, std::size_t index, Tier tier, Ca
 }  // namespace
 
 GenerateWorkers::GenerateWorkers(const Plan& plan, unsigned jobs, Tier tier, CaseParts* parts)
-    : plan_(plan), tier_(tier), parts_(parts) {
+    : plan_(plan), tier_(tier), parts_(parts), order_(plan) {
   for (unsigned i = 0; i < std::max(1U, jobs); ++i) threads_.emplace_back([this] { run(); });
 }
 
@@ -109,31 +102,22 @@ std::optional<CaseOutcome> GenerateWorkers::take(std::size_t index, const std::f
     changed_.wait_for(lock, stop_interval, [&] { return outcomes_.find(index) != outcomes_.end(); });
   }
   CaseOutcome outcome = std::move(outcomes_.extract(index).mapped());
-  taken_ = index + 1;
-  bytes_ahead_ -= held_bytes(plan_.cases[index]);
+  order_.take(index);
   changed_.notify_all();
   return outcome;
 }
 
-bool GenerateWorkers::has_room() const {
-  return next_ == taken_ || bytes_ahead_ + held_bytes(plan_.cases[next_]) <= bytes_ahead_limit;
-}
-
 void GenerateWorkers::run() {
+  std::unique_lock lock(mutex_);
   while (true) {
-    std::size_t index = 0;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || next_ >= plan_.cases.size() || has_room(); });
-      if (stop_ || next_ >= plan_.cases.size()) return;
-      index = next_++;
-      bytes_ahead_ += held_bytes(plan_.cases[index]);
-    }
-    CaseOutcome outcome = work_on(plan_.cases[index], index, tier_, parts_);
-    {
-      const std::lock_guard lock(mutex_);
-      outcomes_.emplace(index, std::move(outcome));
-    }
+    std::optional<std::size_t> index;
+    changed_.wait(lock, [&] { return stop_ || order_.all_started() || (index = order_.start()); });
+    if (!index) return;
+    lock.unlock();
+    CaseOutcome outcome = work_on(plan_.cases[*index], *index, tier_, parts_);
+    lock.lock();
+    order_.finish(*index);
+    outcomes_.emplace(*index, std::move(outcome));
     changed_.notify_all();
   }
 }

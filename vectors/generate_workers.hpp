@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that work on the cases of a plan in order; whoever asks takes the outcomes in order.
+// Threads that work on the cases of a plan; whoever asks takes the outcomes in order.
 #pragma once
 
 #include <condition_variable>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "vectors/generate.hpp"
+#include "vectors/work_order.hpp"
 
 namespace qkcts {
 
@@ -45,14 +46,12 @@ class GenerateWorkers {
 
  private:
   void run();
-  bool has_room() const;  // for one more case in memory
 
   const Plan& plan_;
   const Tier tier_;
   CaseParts* const parts_;
   std::map<std::size_t, CaseOutcome> outcomes_;  // that wait to be taken
-  std::size_t next_ = 0, taken_ = 0;
-  double bytes_ahead_ = 0;  // of the cases in work or waiting
+  WorkOrder order_;
   bool stop_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;

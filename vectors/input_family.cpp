@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "conformance/near_name.hpp"
 #include "vectors/family_draft.hpp"
 #include "vectors/family_list.hpp"
 
@@ -24,12 +25,14 @@ std::span<const InputFamily> input_families() {
 }
 
 const InputFamily& input_family(std::string_view name) {
-  std::string names;
+  std::vector<std::string> known;
   for (const InputFamily& family : input_families()) {
     if (family.name == name) return family;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", family.name);
+    known.emplace_back(family.name);
   }
-  throw InputError(fmt::format("there is no input family {}; the families are: {}", name, names));
+  const std::string near = near_names(name, known);
+  throw InputError(fmt::format("there is no input family {}; {}`qkcts generate --list-families` lists them", name,
+                               near.empty() ? "" : fmt::format("did you mean {}? ", near)));
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ostream>
 #include <set>
 
 #include "vectors/generate.hpp"
@@ -159,6 +160,10 @@ constexpr Sample samples[] = {
     {"empty_entries", "clause_kv_lengths", "5,4,2,3,9,24,20"},
     {"empty_entries", "henry2020_l2", "4,4,2,3,9,24,20"},
 };
+
+void PrintTo(const Sample& sample, std::ostream* out) {
+  *out << sample.family << " of " << sample.contract << " " << sample.shape;
+}
 
 std::string name_of(const testing::TestParamInfo<Sample>& info) {
   return std::string(info.param.family) + "_" + info.param.contract + "_" + std::to_string(info.index);

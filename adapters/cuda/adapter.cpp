@@ -26,6 +26,9 @@ qkcts_status guarded(qkcts_text* message, Work work) noexcept {
   } catch (const qkcts::cuda::OutOfMemory& failure) {
     qkcts_set_text(message, failure.what());
     return QKCTS_OUT_OF_MEMORY;
+  } catch (const qkcts::cuda::Unavailable& failure) {
+    qkcts_set_text(message, failure.what());
+    return QKCTS_UNAVAILABLE;
   } catch (const qkcts::cuda::InvalidArguments& failure) {
     qkcts_set_text(message, failure.what());
     return QKCTS_INVALID;
@@ -56,11 +59,6 @@ qkcts_status probe(qkcts_text* reason) {
 qkcts_status prepare(const char* options, void** state, qkcts_text* message) {
   *state = nullptr;
   return guarded(message, [&] {
-    const std::string missing = Device::missing();
-    if (!missing.empty()) {
-      qkcts_set_text(message, missing.c_str());
-      return QKCTS_UNAVAILABLE;
-    }
     const std::string given = options == nullptr ? "" : options;
     *state = std::make_unique<Device>(qkcts::cuda::settings_of(given, Device::is_host())).release();
     return QKCTS_OK;

@@ -23,12 +23,19 @@ class OutOfMemory : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// There is nothing to run on, although the library is fine; the text begins with "not run".
+class Unavailable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class Device {
  public:
   // Why there is nothing to run on; empty if there is.
   static std::string missing();
   static bool is_host();
 
+  // Throws Unavailable, InvalidOption or DeviceError.
   explicit Device(const Settings& settings);
   ~Device();
   Device(const Device&) = delete;

@@ -4,24 +4,51 @@
 
 #include "adapters/cuda/cuda_check.hpp"
 #include "adapters/cuda/device.hpp"
+#include "adapters/cuda/device_choice.hpp"
+#include "adapters/cuda/launches.hpp"
 
 namespace qkcts::cuda {
 
 namespace {
 
-constexpr int oldest_major = 8;  // sm_80: bfloat16 and cp.async
-
 cudaStream_t stream_of(const Device& device) {
   return static_cast<cudaStream_t>(device.stream());
+}
+
+// 80 is sm_80, 120 sm_120.
+std::vector<Architecture> architectures(std::initializer_list<int> numbers) {
+  std::vector<Architecture> list;
+  for (const int number : numbers) list.push_back({number / 10, number % 10});
+  return list;
+}
+
+// What cuda.cmake had made.
+BuiltCode built_code() {
+  return {architectures({QKCTS_CUDA_BINARIES}), architectures({QKCTS_CUDA_PTX})};
+}
+
+std::vector<Card> cards_of_machine() {
+  int count = 0;
+  // Whatever goes wrong here (no driver, an old one, a container without the device) is the machine's.
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
+    throw Unavailable(std::string("not run: no CUDA device (") + cudaGetErrorString(error) + ")");
+  std::vector<Card> cards;
+  for (int device = 0; device < count; ++device) {
+    cudaDeviceProp properties{};
+    check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    cards.push_back({properties.name, {properties.major, properties.minor}});
+  }
+  return cards;
 }
 
 }  // namespace
 
 std::string Device::missing() {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess) return std::string("not run: no CUDA device (") + cudaGetErrorString(error) + ")";
-  return count == 0 ? "not run: no CUDA device" : "";
+  try {
+    return choose_device(cards_of_machine(), built_code(), -1).refusal;
+  } catch (const Unavailable& reason) {
+    return reason.what();
+  }
 }
 
 bool Device::is_host() {
@@ -29,17 +56,18 @@ bool Device::is_host() {
 }
 
 Device::Device(const Settings& settings) : settings_(settings) {
-  int count = 0;
-  check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-  if (settings.device >= count)
-    throw InvalidOption("device=" + std::to_string(settings.device) + ": there are " + std::to_string(count) +
-                        " devices");
-  check_cuda(cudaSetDevice(settings.device), "cudaSetDevice");
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, settings.device), "cudaGetDeviceProperties");
-  name_ = std::string(properties.name) + ", sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
-  if (properties.major < oldest_major) throw DeviceError(name_ + ": sm_80 or later is needed");
-  shared_memory_ = static_cast<std::int64_t>(properties.sharedMemPerBlockOptin);
+  const std::vector<Card> cards = cards_of_machine();
+  const DeviceChoice choice = choose_device(cards, built_code(), settings.device);
+  if (!choice.refusal.empty()) throw Unavailable(choice.refusal);
+  settings_.device = choice.device;
+  const Card& card = cards[static_cast<std::size_t>(choice.device)];
+  name_ = card.name + ", " + name_of(card.architecture);
+  check_cuda(cudaSetDevice(choice.device), "cudaSetDevice");
+  int bytes = 0;
+  check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, choice.device),
+             "cudaDeviceGetAttribute");
+  shared_memory_ = bytes;
+  load_kernels();
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   stream_ = stream;
@@ -52,14 +80,14 @@ Device::~Device() {
 }
 
 void* Device::allocate(std::size_t bytes) {
+  // Of this thread: another state may have chosen another one.
   check_cuda(cudaSetDevice(settings_.device), "cudaSetDevice");
+  blocks_.reserve(blocks_.size() + 1);
   count(bytes);
   void* memory = nullptr;
   const cudaError_t error = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
   if (error != cudaSuccess) {
     used_ -= bytes;
-    // Not an error of what comes after.
-    if (error == cudaErrorMemoryAllocation) static_cast<void>(cudaGetLastError());
     check_cuda(error, "cudaMalloc of " + std::to_string(bytes) + " bytes, " + std::to_string(used_) + " in use");
   }
   blocks_.emplace_back(memory, bytes);
@@ -72,7 +100,7 @@ void Device::release(void* memory) noexcept {
   used_ -= block->second;
   blocks_.erase(block);
   // After an error of a kernel this fails with the same error, which was reported by finish().
-  static_cast<void>(cudaFree(memory));
+  if (cudaFree(memory) != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
 
 void Device::upload(void* to, const void* from, std::size_t bytes) {

@@ -36,6 +36,8 @@ Device::Device(const Settings& settings) : settings_(settings) {
   name_ = std::string("host executor, no GPU (") + threads_name(executor.threads) +
           ", matrix unit K = " + std::to_string(executor.unit_products) +
           ", F = " + std::to_string(executor.unit_fraction) + ")";
+  if (executor.unit_zeros_align) name_ += ", zero products align";
+  if (executor.unit_subnormals_as_stored) name_ += ", subnormals as stored";
   if (executor.dropped != Barrier::none) name_ += std::string(", without barrier ") + barrier_name(executor.dropped);
   shared_memory_ = std::int64_t{163} * 1024;  // what a block of an A100 may have
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels on the host executor against the formulas and against each other. No GPU takes part.
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "adapters/cuda/adapter_state.hpp"
+#include "adapters/cuda/start_kernel.hpp"
 #include "adapters/plain_attention.hpp"
 #include "adapters/sample_case.hpp"
 #include "adapters/stage_check.hpp"
@@ -155,6 +157,27 @@ TEST(CudaKernel, SplitRowsAreMerged) {
   }
 }
 
+// Scores in the thousands of either sign, a part whose keys are all hidden, and one with all of the weight: what a
+// merge by shares of unscaled sums would lose.
+TEST(CudaKernel, PartsOfUnlikeSizeAreMerged) {
+  std::mt19937_64 source(151);
+  SampleCase sample;
+  sample.format = QKCTS_BINARY64;
+  sample.terms = plain_contract();
+  sample.terms.score.scale_form = QKCTS_SCALE_CONSTANT;
+  sample.terms.score.scale_value = 300;
+  sample.terms.mask.kv_lengths = 1;
+  sample.shape = {2, 2, 1, 3, 160, 16, 8};
+  draw_inputs(sample, source, SampleLayout::contiguous);
+  sample.inputs[sample_kv_len].set(0, 70);
+  sample.inputs[sample_kv_len].set(1, 160);
+  const std::vector<double> expected = plain_attention(sample)[QKCTS_STAGE_LSE];
+  EXPECT_GT(*std::max_element(expected.begin(), expected.end()), 1000);
+  const SampleRun split = run_with("split=32", sample);
+  EXPECT_NE(split.implementation.find("5 splits"), std::string::npos) << split.implementation;
+  expect_stages(split, plain_attention(sample), sample, result_stages);
+}
+
 // Vectors that three parts cannot hold go through plain arithmetic, and their neighbours keep their bits.
 TEST(CudaKernel, IrregularRowsDoNotShowInOthers) {
   std::mt19937_64 source(16);
@@ -173,6 +196,38 @@ TEST(CudaKernel, IrregularRowsDoNotShowInOthers) {
     if (i / 16 == 5) continue;
     EXPECT_EQ(mixed.stages[QKCTS_STAGE_OUTPUT][i], regular.stages[QKCTS_STAGE_OUTPUT][i]) << i;
   }
+}
+
+// Keys 2 to 7 are seen, each with weight 1, and have the same value, so that it is the output too. What stands at the
+// hidden keys 0 and 1 does not show, unless the unit aligns its sums by 0 * 2^15 as well and cuts the last bit of the
+// value off (which docs/cuda.md, "What a run on a GPU has to show", wants to be looked at).
+TEST(CudaKernel, HiddenValuesShowOnlyIfZeroProductsAlign) {
+  std::mt19937_64 source(161);
+  SampleCase sample;
+  sample.format = QKCTS_BINARY16;
+  sample.terms = plain_contract();
+  sample.terms.mask.has_window = 1;
+  sample.terms.mask.window_left = 5;
+  sample.terms.mask.alignment = QKCTS_OFFSET;
+  sample.terms.mask.offset = 7;
+  sample.shape = {1, 1, 1, 1, 16, 16, 16};
+  draw_inputs(sample, source, SampleLayout::contiguous);
+  constexpr double value = 0x1p-14 * (1 + 0x1p-10);
+  for (std::size_t d = 0; d < 16; ++d) {
+    sample.inputs[sample_q].set(d, 0);
+    for (std::size_t k = 0; k < 16; ++k) sample.inputs[sample_v].set(k * 16 + d, k >= 2 && k < 8 ? value : 0);
+  }
+  const auto output = [&](const std::string& options, double hidden) {
+    for (std::size_t i = 0; i < 2 * 16; ++i) sample.inputs[sample_v].set(i, hidden);
+    const SampleRun run = run_with(options, sample);
+    EXPECT_EQ(run.status, QKCTS_OK) << run.message;
+    EXPECT_NE(run.implementation.find("mma.m16n8k16"), std::string::npos) << run.implementation;
+    return run.stages[QKCTS_STAGE_OUTPUT].at(0);
+  };
+  EXPECT_EQ(output("", 0), value);
+  EXPECT_EQ(output("", 0x1p15), value);
+  EXPECT_EQ(output("zeros=align", 0), value);
+  EXPECT_EQ(output("zeros=align", 0x1p15), 0x1p-14);
 }
 
 // Several states of one process, in turn and at the same time: each has its own device memory.
@@ -214,9 +269,26 @@ TEST(CudaAdapter, OutOfMemoryIsAClearError) {
             QKCTS_OK);
 }
 
+TEST(CudaAdapter, AGridThatNoDeviceHasIsAClearError) {
+  cuda::Device device(cuda::Settings{});
+  const auto start = [&](cuda::Grid grid) {
+    cuda::start_kernel(
+        device, "attend_plain", [] {}, grid, 0);
+  };
+  EXPECT_NO_THROW(start({2, 2, 2}));
+  for (const cuda::Grid& grid : {cuda::Grid{std::int64_t{1} << 31, 1, 1}, {1, 65536, 1}, {1, 1, 65536}}) {
+    try {
+      start(grid);
+      ADD_FAILURE() << "a grid of " << grid.x << " x " << grid.y << " x " << grid.z << " blocks was started";
+    } catch (const cuda::DeviceError& failure) {
+      EXPECT_EQ(std::string(failure.what()), "attend_plain: more blocks than a grid may have");
+    }
+  }
+}
+
 TEST(CudaAdapter, UnknownOptionsAreRefused) {
   for (const char* options : {"path", "path=fast", "split=7", "split=-32", "memory=x", "unit=b300", "threads=1",
-                              "drop=nothing", "device=0", "color=red"}) {
+                              "drop=nothing", "zeros=2", "subnormals=no", "device=0", "color=red"}) {
     void* state = nullptr;
     char text[256] = "";
     qkcts_text message{sizeof(qkcts_text), sizeof text, 0, 0, text};

@@ -62,6 +62,10 @@ void launch_rows_of(Device& device, const Problem& problem) {
 
 }  // namespace
 
+void load_kernels() {
+  load_kernel("finish_rows", finish_rows<float>);
+}
+
 void launch_vectors(Device& device, const Problem& problem, Side which) {
   if (problem.storage == QKCTS_BINARY64) {
     launch_vectors_of<double>(device, problem, which);
@@ -92,6 +96,15 @@ void launch_rows(Device& device, const Problem& problem) {
     launch_rows_of<double>(device, problem);
   } else {
     launch_rows_of<float>(device, problem);
+  }
+}
+
+void launch_tiles(Device& device, bool is_bfloat16, const UnitTiles& tiles, std::int64_t count) {
+  const Grid grid{count / block_warps};
+  if (is_bfloat16) {
+    start_kernel(device, "multiply_tiles", multiply_tiles<true>, grid, 0, tiles);
+  } else {
+    start_kernel(device, "multiply_tiles", multiply_tiles<false>, grid, 0, tiles);
   }
 }
 

@@ -14,7 +14,7 @@ fail() {
 build=$(cd "$1" && pwd) || fail "no build folder $1" 2
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-for file in bin/qkcts bin/cuda_time lib/libqkcts_cuda.so; do
+for file in bin/qkcts bin/cuda_time bin/cuda_unit lib/libqkcts_cuda.so; do
   [ -f "$build/$file" ] || fail "$build/$file is missing: build with -DQKCTS_CUDA=ON" 2
 done
 corpora=
@@ -27,9 +27,9 @@ done
 folder=$2
 mkdir -p "$folder/bin" "$folder/lib/qkcts"
 
-cp "$build/bin/qkcts" "$build/bin/cuda_time" "$folder/bin/"
+cp "$build/bin/qkcts" "$build/bin/cuda_time" "$build/bin/cuda_unit" "$folder/bin/"
 cp "$build/lib/libqkcts_cuda.so" "$folder/lib/qkcts/"
-strip "$folder/bin/qkcts" "$folder/bin/cuda_time" "$folder/lib/qkcts/libqkcts_cuda.so" 2>/dev/null || true
+strip "$folder/bin/"* "$folder/lib/qkcts/libqkcts_cuda.so" 2>/dev/null || true
 # Not the C library and its loader: those are the machine's.
 ldd "$build/bin/qkcts" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | while read -r library; do
   case $(basename "$library") in

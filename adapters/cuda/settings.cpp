@@ -59,6 +59,12 @@ Barrier barrier_of(const std::string& value) {
   throw not_one_of("drop", value, names.c_str());
 }
 
+// Of two words, is it the second?
+bool is_second(const std::string& key, const std::string& value, const std::string& first, const std::string& second) {
+  if (value != first && value != second) throw not_one_of(key, value, (first + ", " + second).c_str());
+  return value == second;
+}
+
 bool set_executor(const std::string& key, const std::string& value, ExecutorOptions& executor) {
   if (key == "unit") {
     set_unit(value, executor);
@@ -66,6 +72,10 @@ bool set_executor(const std::string& key, const std::string& value, ExecutorOpti
     executor.threads = threads_of(value);
   } else if (key == "drop") {
     executor.dropped = barrier_of(value);
+  } else if (key == "zeros") {
+    executor.unit_zeros_align = is_second(key, value, "ignored", "align");
+  } else if (key == "subnormals") {
+    executor.unit_subnormals_as_stored = is_second(key, value, "normalised", "stored");
   } else {
     return false;
   }
@@ -84,9 +94,10 @@ void set(const std::string& key, const std::string& value, bool host, Settings& 
   } else if (key == "device" && !host) {
     settings.device = static_cast<int>(number(key, value, 1023));
   } else if (!host || !set_executor(key, value, settings.executor)) {
-    throw InvalidOption(key + ": there is no such option; " +
-                        (host ? "path, split, memory, unit, threads, drop" : "path, split, memory, device") +
-                        " are known");
+    throw InvalidOption(
+        key + ": there is no such option; " +
+        (host ? "path, split, memory, unit, threads, drop, zeros, subnormals" : "path, split, memory, device") +
+        " are known");
   }
 }
 

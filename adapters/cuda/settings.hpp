@@ -15,9 +15,9 @@ enum class Path { automatic, plain, tensor };
 struct Settings {
   Path path = Path::automatic;
   std::int64_t split_keys = -1;  // keys per part of a row; 0: never split, -1: as the lengths say
-  int device = 0;
-  std::int64_t memory = 0;   // bytes of device memory that may be used; 0: all there is
-  ExecutorOptions executor;  // of the host only
+  int device = -1;               // of the GPU only; -1: the first that this build has code for
+  std::int64_t memory = 0;       // bytes of device memory that may be used; 0: all there is
+  ExecutorOptions executor;      // of the host only
 };
 
 class InvalidOption : public std::runtime_error {

@@ -12,6 +12,15 @@
 
 namespace qkcts::cuda {
 
+// Throws Unavailable where the driver cannot make anything of the code in this build.
+template <class Kernel>
+void load_kernel([[maybe_unused]] const char* name, [[maybe_unused]] Kernel kernel) {
+#ifdef __CUDACC__
+  cudaFuncAttributes attributes{};
+  check_cuda(cudaFuncGetAttributes(&attributes, kernel), std::string("loading kernel ") + name);
+#endif
+}
+
 template <class Kernel, class... Arguments>
 void start_kernel(Device& device, const char* name, Kernel kernel, const Grid& grid, std::size_t shared_bytes,
                   const Arguments&... arguments) {
@@ -20,7 +29,9 @@ void start_kernel(Device& device, const char* name, Kernel kernel, const Grid& g
     throw DeviceError(std::string(name) + ": more blocks than a grid may have");
 #ifdef __CUDACC__
   const std::string what = std::string("kernel ") + name;
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+  // A property of the kernel, not of this launch: all states set the same, so that none lowers it under another's feet.
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(device.shared_memory())),
              what);
   const dim3 blocks(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z));
   kernel<<<blocks, block_threads, shared_bytes, static_cast<cudaStream_t>(device.stream())>>>(arguments...);

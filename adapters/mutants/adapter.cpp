@@ -67,13 +67,14 @@ qkcts_status choose(std::string_view options, State& state, qkcts_text* message)
   constexpr std::string_view key = "mutant=";
   if (options.empty() || options == "mutant=none") return QKCTS_OK;
   if (options.substr(0, key.size()) != key) {
-    qkcts_set_text(message, "the one option is mutant=ID; conformance/mutants lists the ids");
+    qkcts_set_text(message, "the one option is mutant=ID; `qkcts adapters --mutants` lists the ids");
     return QKCTS_INVALID;
   }
   options.remove_prefix(key.size());
   state.mutant = qkcts::mutants::find_mutant(options);
   if (state.mutant == nullptr) {
-    qkcts_set_text(message, ("no mutant " + std::string(options) + "; conformance/mutants lists the ids").c_str());
+    qkcts_set_text(message,
+                   ("no mutant " + std::string(options) + "; `qkcts adapters --mutants` lists the ids").c_str());
     return QKCTS_INVALID;
   }
   state.implementation = "scalar, mutant=" + std::string(options);

@@ -13,6 +13,7 @@ import tempfile
 import h5py
 import numpy
 
+from numpy_rounding import GRIDS, nearest
 from qkcts_adapter import FORMATS, decode, encode
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -54,6 +55,43 @@ def check_formats():
 def qkcts(*arguments):
     done = subprocess.run([sys.argv[1], *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     return done.returncode, done.stdout, done.stderr
+
+
+def grid_numbers(form):
+    """All positive finite numbers of a format, from its definition: fraction times power of two, subnormals first."""
+    precision, smallest, largest, _ = GRIDS[form]
+    steps = numpy.arange(2 ** (precision - 1), dtype="f8")
+    numbers = [steps[1:] * 2.0 ** (smallest - precision + 1)]
+    exponent = smallest
+    while 2.0 ** exponent <= largest:
+        numbers.append((2 ** (precision - 1) + steps) * 2.0 ** (exponent - precision + 1))
+        exponent += 1
+    numbers = numpy.concatenate(numbers)
+    return numbers[numbers <= largest]
+
+
+def check_points():
+    """Rounding points at every number, midpoint and neighbour of one, in formats small enough to be listed."""
+    for form in ("binary16", "bfloat16", "e4m3fn", "e5m2"):
+        numbers = grid_numbers(form)
+        largest = numbers[-1]
+        assert len(numbers) == {"binary16": 31 * 1024 - 1, "bfloat16": 255 * 128 - 1, "e4m3fn": 126, "e5m2": 123}[form]
+        assert same(nearest(numbers, form), numbers) and same(nearest(-numbers, form), -numbers), form
+        assert nearest(numpy.float32(largest), form).dtype == numpy.float32
+        low, high = numbers[:-1], numbers[1:]
+        middle = (low + high) / 2
+        even = numpy.where(numpy.arange(1, len(numbers)) % 2 == 0, low, high)  # the first number has the fraction 1
+        assert same(nearest(middle, form), even), form
+        assert same(nearest(numpy.nextafter(middle, 0), form), low), form
+        assert same(nearest(numpy.nextafter(middle, numpy.inf), form), high), form
+        beyond = largest + (largest - numbers[-2])
+        for x, due in ((beyond, numpy.nan if form == "e4m3fn" else numpy.inf), (numpy.nan, numpy.nan), (0.0, 0.0)):
+            assert same(nearest(numpy.array([x, -x]), form), numpy.array([due, -due])), (form, x)
+        assert same(nearest(numpy.array([beyond, -numpy.inf]), form, True), numpy.array([largest, -largest])), form
+        if form in FORMATS:  # the same as the other way to round, which goes over bit patterns
+            assert same(nearest(middle, form), decode(encode(middle, form), form).astype("f8")), form
+    assert nearest(numpy.array([1 + 2.0 ** -30]), "binary32")[0] == 1
+    assert nearest(numpy.array([1 + 2.0 ** -30]), "binary64")[0] == 1 + 2.0 ** -30
 
 
 # run() of adapters that go wrong: the verdict that is due, and a part of what must be said.
@@ -186,7 +224,8 @@ def check_readme():
 check_readme()
 with numpy.errstate(invalid="ignore"):  # signalling NaNs are among them
     check_formats()
-print("every number and every midpoint of the 16-bit formats")
+    check_points()
+print("every number and every midpoint of the 16-bit formats, and at rounding points of the 8-bit ones")
 if len(sys.argv) > 2:
     os.environ["PYTHONPATH"] = HERE
     with tempfile.TemporaryDirectory() as temporary:

@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 
 #include "conformance/json.hpp"
+#include "conformance/mutant_catalogue.hpp"
 #include "harness/adapter_description.hpp"
 #include "harness/adapter_runner.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts::cli {
 namespace {
@@ -17,20 +19,28 @@ OpenAnswer ask(const AdapterSpec& spec) {
 }
 
 int list_adapters() {
-  fmt::print("{:<10} {:<8} {:<40} {}\n", "name", "version", "formats", "usable here");
+  fmt::print("{:<10} {:<8} {:<37} {}\n", "name", "version", "formats", "usable here");
   for (const std::string& name : bundled_adapters()) {
     try {
       const OpenAnswer answer = ask(resolve_adapter(name));
       const AdapterDescription description = description_from_adapter(answer.description, name);
       std::vector<std::string_view> formats;
       for (const Format format : description.formats) formats.push_back(parameters(format).name);
-      fmt::print("{:<10} {:<8} {:<40} {}\n", name, description.version,
-                 formats.empty() ? "none" : fmt::format("{}", fmt::join(formats, " ")),
-                 answer.probe == QKCTS_OK ? "yes" : "no: " + answer.probe_reason);
+      fmt::print("{}", wrapped(fmt::format("{:<10} {:<8} {:<37} ", name, description.version,
+                                           formats.empty() ? "none" : fmt::format("{}", fmt::join(formats, " "))),
+                               answer.probe == QKCTS_OK ? "yes" : "no: " + answer.probe_reason));
     } catch (const std::exception& error) {
-      fmt::print("{:<10} {}\n", name, error.what());
+      fmt::print("{}", wrapped(fmt::format("{:<10} ", name), error.what()));
     }
   }
+  return 0;
+}
+
+// What the adapter `mutants` can be asked for.
+int list_mutants() {
+  for (const CatalogueMutant& mutant : mutant_catalogue())
+    if (!mutant.fields.empty() || !mutant.fault.empty())
+      fmt::print("{}", wrapped(fmt::format("{} {}: ", mutant.id, mutant.clause), mutant.mutant, 4));
   return 0;
 }
 
@@ -46,8 +56,13 @@ int describe(const std::string& argument) {
 
 void add_adapters(CLI::App& app, Command& command) {
   CLI::App* const sub = app.add_subcommand("adapters", "Bundled adapters, and whether they are usable here");
-  sub->footer("Example: qkcts adapters");
-  sub->callback([&command] { command = list_adapters; });
+  auto mutants = std::make_shared<bool>(false);
+  sub->add_flag("--mutants", *mutants,
+                "The wrong kernels of the adapter `mutants`: id, clause, what is computed instead");
+  sub->footer(
+      "Example: qkcts adapters\n"
+      "         qkcts run 'mutants?mutant=eps_outside_sqrt' core.h5");
+  sub->callback([mutants, &command] { command = *mutants ? list_mutants : list_adapters; });
 }
 
 void add_describe(CLI::App& app, Command& command) {

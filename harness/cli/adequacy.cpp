@@ -19,6 +19,7 @@
 #include "harness/cli/adequacy_mutants.hpp"
 #include "harness/cli/adequacy_peers.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/usage_error.hpp"
 
 namespace qkcts {
@@ -113,7 +114,12 @@ int diagnosis(const AdequacyArguments& given) {
 }
 
 int adequacy(const AdequacyArguments& given) {
-  if (!given.output.empty()) require_replaceable(given.output);
+  if (!given.output.empty()) {
+    std::vector<std::string> inputs = given.files;
+    inputs.insert(inputs.end(), given.beyond.begin(), given.beyond.end());
+    inputs.push_back(given.list);
+    require_destination(given.output, FileKind::adequacy, inputs);
+  }
   if (given.diagnosis) return diagnosis(given);
   const std::vector<AdequacyMutant> mutants = adequacy_mutants(given.mutant, given.of_class);
   const std::vector<Undistinguished> list = excuses(given.list);

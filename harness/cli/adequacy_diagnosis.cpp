@@ -34,7 +34,8 @@ std::vector<const CatalogueMutant*> chosen_mutants(const std::string& of_id, con
         glob_matches(of_class, std::string(clause_group(mutant.clause))))
       chosen.push_back(&mutant);
   }
-  if (chosen.empty()) throw UsageError("no mutant of the catalogue that can be run matches; see conformance/mutants");
+  if (chosen.empty())
+    throw UsageError("no mutant of the catalogue that can be run matches; `qkcts adapters --mutants` lists them");
   return chosen;
 }
 

@@ -5,7 +5,10 @@
 
 #include <memory>
 
+#include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
+#include "harness/exchange_requests.hpp"
 #include "harness/interruption.hpp"
 #include "harness/offline_answer.hpp"
 
@@ -23,6 +26,8 @@ struct AnswerArguments {
 int answer(const AnswerArguments& given) {
   AnswerRequest request = given.request;
   request.adapter = resolve_adapter(given.adapter);
+  require_destination(request.results, FileKind::results, {request.requests, request.adapter.path});
+  require_kind(request.requests, FileKind::requests);
   if (given.strict_protocol) request.adapter.strictness = Strictness::everything;
   request.limits.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(given.timeout * 1000));
   request.limits.resident_bytes = static_cast<std::size_t>(given.memory_mib) << 20;
@@ -34,6 +39,12 @@ int answer(const AnswerArguments& given) {
     return 5;
   }
   const bool empty = counts.answered + counts.failed == 0;
+  if (empty && counts.unsupported == 0 && interruption() == 0)
+    if (const std::string why = no_case_text(RequestReader(request.requests).slugs(), request.case_glob);
+        !why.empty()) {
+      fmt::print(stderr, "qkcts: {}; nothing was written\n", why);
+      return 5;
+    }
   fmt::print("{}: {} answered, {} declared unsupported and left out, {} failed{}\n", request.results, counts.answered,
              counts.unsupported, counts.failed, empty ? "; nothing was written" : "");
   if (interruption() != 0) return 128 + interruption();

@@ -4,12 +4,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "conformance/file.hpp"
+#include "conformance/near_name.hpp"
+#include "harness/case_run.hpp"
+#include "harness/failure_text.hpp"
+#include "harness/file_kind.hpp"
 #include "harness/usage_error.hpp"
+#include "harness/value_text.hpp"
 
 namespace qkcts::cli {
 
@@ -53,6 +60,40 @@ std::string chosen_case(const CorpusReader& reader, const std::string& wanted) {
   found.resize(std::min<std::size_t>(count, 4));
   throw InputError(fmt::format("{}: {} cases contain \"{}\": {}{}", path, count, wanted, fmt::join(found, ", "),
                                count > 4 ? ", ..." : ""));
+}
+
+void require_corpus_argument(const std::string& corpus, const std::string& adapter) {
+  const std::string name = corpus.substr(0, corpus.find('?'));
+  std::error_code error;
+  const bool is_name = !std::filesystem::is_regular_file(corpus, error) && is_bundled_adapter(name);
+  if (!is_name && !corpus.starts_with("cmd:") && file_kind(corpus) != FileKind::library) return;
+  if (file_kind(adapter) == FileKind::corpus)
+    throw UsageError(fmt::format("'{}' is an adapter and '{}' a corpus: the adapter comes first", corpus, adapter));
+  throw UsageError(fmt::format(
+      "'{}' is an adapter; in its place a corpus is expected: a file as `qkcts generate core -o core.h5` writes it",
+      corpus));
+}
+
+std::string no_case_text(const std::string& corpus, const std::string& glob) {
+  const std::string why = no_case_text(CorpusReader(corpus).slugs(), glob);
+  if (why.empty()) return "no case is left of those that match";
+  return fmt::format("{}; `qkcts inspect {} --names` lists them all", why, shell_quoted(corpus));
+}
+
+std::string no_case_text(const std::vector<std::string>& slugs, const std::string& glob) {
+  const auto matching = [&slugs](const std::string& wanted) {
+    std::vector<std::string> found;
+    for (const std::string& slug : slugs)
+      if (::fnmatch(wanted.c_str(), slug.c_str(), 0) == 0) found.push_back(slug);
+    return found;
+  };
+  if (!matching(glob).empty()) return {};
+  const std::string wider = "*" + glob + "*";
+  const std::vector<std::string> inside = matching(wider);
+  const std::string offer = inside.empty() ? fmt::format("the nearest is {}", nearest_name(glob, slugs))
+                                           : fmt::format("'{}' would match {}, such as {}", wider,
+                                                         counted(inside.size(), "case", "cases"), inside.front());
+  return fmt::format("no case matches '{}', a glob over whole names; {}", glob, offer);
 }
 
 std::vector<std::string> command_line() {

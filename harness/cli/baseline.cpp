@@ -8,7 +8,9 @@
 #include "conformance/file.hpp"
 #include "harness/baseline.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts::cli {
 namespace {
@@ -20,31 +22,38 @@ struct UpdateArguments {
 };
 
 int update(const UpdateArguments& given) {
-  require_replaceable(given.baseline);
+  require_destination(given.baseline, FileKind::baseline, given.runs);
   Baseline baseline;
   std::error_code error;
-  if (std::filesystem::exists(given.baseline, error))
+  if (std::filesystem::exists(given.baseline, error) && std::filesystem::file_size(given.baseline, error) != 0)
     baseline = baseline_from_json(read_text_file(given.baseline), given.baseline);
   std::size_t entries = 0;
+  std::string changes;  // said once they are written
   for (const std::string& path : given.runs) {
+    require_kind(path, FileKind::run);
     const RunRecord record = read_run_record(path);
     const std::string machine = given.machine.empty() ? machine_class(record) : given.machine;
     const BaselineChange change = update_baseline(baseline, record, machine);
     entries += change.entries;
-    fmt::print("{}: {} of {} on {}, suite {}: {} new, {} changed, {} gone\n", path,
-               counted(change.entries, "case stage", "case stages"), record.description.name, machine,
-               record.corpus_suite, change.added, change.changed, change.removed);
+    changes += wrapped(path + ": ",
+                       fmt::format("{} of {} on {}, suite {}: {} new, {} changed, {} gone",
+                                   counted(change.entries, "case stage", "case stages"), record.description.name,
+                                   machine, record.corpus_suite, change.added, change.changed, change.removed),
+                       2);
     std::size_t failing = 0;
     for (const CaseResult& result : record.cases) failing += violates(result.verdict) ? 1 : 0;
     if (failing > 0)
-      fmt::print("{}: {}, and failing stages are no measure: they are left out\n", path,
-                 counted(failing, "case fails", "cases fail"));
+      changes += wrapped(path + ": ",
+                         fmt::format("{}, and failing stages are no measure: they are left out",
+                                     counted(failing, "case fails", "cases fail")),
+                         2);
   }
   if (entries == 0) {
     fmt::print(stderr, "qkcts: {}: nothing was judged in these runs; nothing was written\n", given.baseline);
     return 5;
   }
   write_file_atomically(given.baseline, baseline_json_text(baseline));
+  fmt::print("{}", changes);
   return 0;
 }
 
@@ -63,7 +72,8 @@ void add_baseline(CLI::App& app, Command& command) {
       ->type_name("NAME");
   sub->footer(
       "Example: qkcts baseline update baseline.json report/run.json\n"
-      "Exit code: 0 written, 3 a file cannot be read, 5 nothing was judged in the runs, 6 it cannot be written");
+      "Exit code: 0 written, 2 BASELINE is no baseline or one of the runs, 3 a file cannot be read, 5 nothing was "
+      "judged in the runs, 6 it cannot be written");
   sub->callback([given, &command] { command = [given] { return update(*given); }; });
 }
 

@@ -10,6 +10,7 @@
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/colour.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/interruption.hpp"
 #include "harness/usage_error.hpp"
 #include "vectors/progress_line.hpp"
@@ -27,9 +28,15 @@ struct BenchArguments {
 
 int run_bench(const BenchArguments& given) {
   if (given.words.size() < 2) throw UsageError("bench: an adapter and, behind all adapters, a corpus must be named");
+  require_corpus_argument(given.words.back(), given.words.front());
   BenchRequest request;
   request.corpus_path = given.words.back();
   for (std::size_t i = 0; i + 1 < given.words.size(); ++i) request.adapters.push_back(resolve_adapter(given.words[i]));
+  if (!given.output.empty()) {
+    std::vector<std::string> inputs = {request.corpus_path};
+    for (const AdapterSpec& adapter : request.adapters) inputs.push_back(adapter.path);
+    require_destination(given.output, FileKind::bench, inputs);
+  }
   request.case_glob = given.case_glob;
   request.stages = stages_from_text(given.stages);
   request.rounds = given.rounds;
@@ -41,6 +48,10 @@ int run_bench(const BenchArguments& given) {
     if (bar) bar->update(done, all, static_cast<double>(done) / static_cast<double>(all), slug);
   });
   if (bar) bar->clear();
+  if (result.cases.empty() && result.interrupted_by == 0) {
+    fmt::print(stderr, "qkcts: {}; nothing was run\n", no_case_text(given.words.back(), given.case_glob));
+    return bench_exit_code(result);
+  }
   const std::string text =
       given.json ? bench_json(result).dump(1, ' ', false, Json::error_handler_t::replace) + "\n" : bench_text(result);
   if (given.output.empty()) {
@@ -56,7 +67,9 @@ int run_bench(const BenchArguments& given) {
 void add_bench(CLI::App& app, Command& command) {
   CLI::App* const sub = app.add_subcommand("bench", "Error and time of adapters on the same cases, side by side");
   auto given = std::make_shared<BenchArguments>();
-  sub->add_option("ADAPTER...", given->words, "Adapters as `qkcts run` takes them, then the corpus (.h5)")->required();
+  sub->add_option("ADAPTER", given->words, "Adapters as `qkcts run` takes them, then the corpus (.h5)")
+      ->required()
+      ->option_text("... FILE");
   sub->add_option("--case", given->case_glob, "Only cases whose name matches this glob")->type_name("GLOB");
   sub->add_option("--stages", given->stages, "Stages asked for; what a fused kernel must write costs it time")
       ->type_name("LIST")

@@ -33,11 +33,18 @@ bool succeeds(std::vector<std::string> words) {
 
 }  // namespace
 
+std::string archive_path(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path whole = std::filesystem::weakly_canonical(folder, error);
+  if (!whole.has_filename()) whole = whole.parent_path();  // of "certificate/", while it is not there
+  return whole.string() + ".tar.zst";
+}
+
 std::string archive_certificate(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path whole = fs::canonical(folder, error);
-  std::string archive = whole.string() + ".tar.zst";
+  std::string archive = archive_path(folder);
   if (succeeds({"tar", "--zstd", "--sort=name", "--owner=0", "--group=0", "-cf", archive, "-C",
                 whole.parent_path().string(), "--", whole.filename().string()}))
     return archive;

@@ -18,6 +18,7 @@
 #include "harness/cli/certificate_archive.hpp"
 #include "harness/cli/certificate_corpus.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/cli/fresh_corpus.hpp"
 #include "harness/cli/progress.hpp"
 #include "harness/cli/released_corpus.hpp"
@@ -27,6 +28,7 @@
 #include "harness/report_html.hpp"
 #include "harness/report_text.hpp"
 #include "harness/utf8_text.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts::cli {
 namespace {
@@ -162,19 +164,21 @@ RunRecord run_and_keep(RunRequest request, const CertificateCorpus& corpus, cons
 }
 
 void print_claims(const std::string& folder, const Json& claims, const Json& body) {
-  fmt::print("{}\n", claims.at("title").get<std::string>());
+  fmt::print("{}", wrapped("", claims.at("title").get<std::string>(), 2));
   for (const Json& level : claims.at("levels"))
-    fmt::print("  {:<10} {:<11} {}\n", level.at("level").get<std::string>(),
-               level.at("reached").get<bool>() ? "reached" : "not reached", level.at("detail").get<std::string>());
-  for (const Json& one : claims.at("suspicious")) fmt::print("  SUSPICIOUS: {}\n", one.get<std::string>());
+    fmt::print("{}", wrapped(fmt::format("  {:<10} {:<11} ", level.at("level").get<std::string>(),
+                                         level.at("reached").get<bool>() ? "reached" : "not reached"),
+                             level.at("detail").get<std::string>()));
+  for (const Json& one : claims.at("suspicious"))
+    fmt::print("{}", wrapped("  SUSPICIOUS: ", one.get<std::string>(), 4));
   const std::string archive = archive_certificate(folder);
   fmt::print("{}\n", archive.empty() ? "No archive: tar --zstd does not work here; the folder is the certificate."
                                      : "Archive: " + archive);
   const std::string summary = certificate_summary(body);
   const std::size_t start = summary.find("qkcts certify "), end = summary.find('\n', start);
   fmt::print(
-      "Certificate: {0}/certificate.json  {0}/summary.md  {0}/report.html\nA reviewer checks it: qkcts "
-      "verify-certificate {0}\nand, with the adapter in hand: {1}\n",
+      "Certificate: {0}/certificate.json\n  {0}/summary.md\n  {0}/report.html\nA reviewer checks it:\n  qkcts "
+      "verify-certificate {0}\nand, with the adapter in hand:\n  {1}\n",
       folder, summary.substr(start, end - start));
 }
 
@@ -190,6 +194,7 @@ int certify(const CertifyArguments& given) {
     if (std::getenv(variable) != nullptr)
       throw UsageError(fmt::format("certify: {} in the environment would leave cases out; unset it", variable));
   RunRequest request = request_of(given);
+  require_destination(archive_path(given.output), FileKind::archive, {});
   make_room(given.output);
   catch_interruption();
   const Opened opened = look_at(request);

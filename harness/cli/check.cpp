@@ -9,6 +9,7 @@
 #include "harness/cli/demand_options.hpp"
 #include "harness/cli/report_files.hpp"
 #include "harness/cli/run.hpp"
+#include "harness/file_kind.hpp"
 
 namespace qkcts::cli {
 namespace {
@@ -23,6 +24,8 @@ struct CheckArguments {
 };
 
 int check(const CheckArguments& given) {
+  require_kind(given.corpus, FileKind::corpus);
+  require_kind(given.results, FileKind::results);
   RunRequest request;
   request.adapter = {given.results, given.results, "", AdapterKind::results,
                      given.strict_protocol ? Strictness::everything : Strictness::what_matters};

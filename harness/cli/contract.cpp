@@ -11,14 +11,24 @@
 #include "conformance/model_config.hpp"
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts::cli {
 namespace {
 
 int list() {
-  for (const std::string& name : shipped_contracts()) fmt::print("{:<34} {}\n", name, shipped_contract(name).title);
-  for (const std::string& name : model_contracts()) fmt::print("{:<34} {}\n", name, shipped_contract(name).title);
+  for (const std::vector<std::string>& names : {shipped_contracts(), model_contracts()})
+    for (const std::string& name : names)
+      fmt::print("{}", wrapped(fmt::format("{:<30} ", name), shipped_contract(name).title, 31));
   return 0;
+}
+
+// Lists get a blank behind each comma, so that they can be wrapped.
+std::string spaced(const std::string& json) {
+  std::string text;
+  for (const char c : json) text += c == ',' ? std::string(", ") : std::string(1, c);
+  return text;
 }
 
 int show(const std::string& argument, bool as_json) {
@@ -27,13 +37,17 @@ int show(const std::string& argument, bool as_json) {
     fmt::print("{}\n", parse_json(canonical_json(contract), argument).dump(2));
     return 0;
   }
-  fmt::print("{}  {}\n", contract.name, contract.title);
-  for (const std::string& source : contract.sources) fmt::print("  source: {}\n", source);
+  fmt::print("{}", wrapped(contract.name + "  ", contract.title));
+  for (const std::string& source : contract.sources) fmt::print("{}", wrapped("  source: ", source));
   fmt::print("  digest: {}\n\n", contract_digest(contract));
+  std::map<std::string, std::string> titles;
   for (const FieldValue& field : contract_field_values(contract.terms)) {
     const Clause* const clause = find_clause(field.clause);
-    fmt::print("{:<13} {:<20} {:<22} {}\n", field.clause, field.path, field.json, clause ? clause->title : "");
+    if (clause != nullptr) titles.emplace(field.clause, clause->title);
+    fmt::print("{}", wrapped(fmt::format("{:<13} {:<24} ", field.clause, field.path), spaced(field.json)));
   }
+  fmt::print("\n");
+  for (const auto& [clause, title] : titles) fmt::print("{}", wrapped(fmt::format("{:<13} ", clause), title));
   return 0;
 }
 
@@ -50,10 +64,15 @@ int diff(const std::string& left, const std::string& right) {
     fmt::print("{} and {} have the same clauses.\n", a.name, b.name);
     return 0;
   }
-  fmt::print("{:<13} {:<20} {:<22} {}\n", "clause", "field", a.name, b.name);
-  for (const ClauseDifference& d : differences) {
-    fmt::print("{:<13} {:<20} {:<22} {}\n", d.clause, d.field, d.left, d.right);
-  }
+  const auto row = [](std::string_view clause, std::string_view field, const std::string& of_a,
+                      const std::string& of_b) {
+    const std::string head = fmt::format("{:<13} {:<23} ", clause, field);
+    const std::string line = fmt::format("{}{:<20} {}", head, of_a, of_b);
+    if (text_columns(line) <= terminal_columns) return line + "\n";
+    return wrapped(head, spaced(of_a)) + wrapped(std::string(head.size(), ' '), spaced(of_b));
+  };
+  fmt::print("{}", row("clause", "field", a.name, b.name));
+  for (const ClauseDifference& d : differences) fmt::print("{}", row(d.clause, d.field, d.left, d.right));
   return 1;
 }
 
@@ -69,12 +88,15 @@ std::string same_clauses(const Contract& contract) {
 // What was read, and what was not, on stderr: stdout is the contract.
 void report(const ModelConfigContract& derived) {
   fmt::print(stderr, "{}, layer {} ({})\n", derived.model_type, derived.layer, derived.kind);
-  if (!derived.layers.empty()) fmt::print(stderr, "  other layers differ: {}\n", derived.layers);
-  for (const ModelConfigField& field : derived.used)
-    fmt::print(stderr, "  used     {:<44} {:<14} {}\n", field.path, field.value, field.use);
-  for (const ModelConfigField& field : derived.ignored)
-    fmt::print(stderr, "  ignored  {:<44} {:<14} {}\n", field.path, field.value, field.use);
-  for (const std::string& what : derived.left_out) fmt::print(stderr, "  left out of the contract: {}\n", what);
+  if (!derived.layers.empty()) fmt::print(stderr, "{}", wrapped("  other layers differ: ", derived.layers, 4));
+  const auto list_fields = [](const char* head, const std::vector<ModelConfigField>& fields) {
+    for (const ModelConfigField& field : fields)
+      fmt::print(stderr, "{}", wrapped(head, fmt::format("{} {}: {}", field.path, spaced(field.value), field.use), 13));
+  };
+  list_fields("  used     ", derived.used);
+  list_fields("  ignored  ", derived.ignored);
+  for (const std::string& what : derived.left_out)
+    fmt::print(stderr, "{}", wrapped("  left out of the contract: ", what, 4));
   const std::string same = same_clauses(derived.contract);
   if (!same.empty()) {
     fmt::print(stderr, "  the clauses are those of {}\n", same);
@@ -86,11 +108,13 @@ void report(const ModelConfigContract& derived) {
     before[field.path] = field.json;
   for (const FieldValue& field : contract_field_values(derived.contract.terms))
     if (const auto old = before.find(field.path); old == before.end() || old->second != field.json)
-      fmt::print(stderr, "    {:<13} {:<22} {} -> {}\n", field.clause, field.path,
-                 old == before.end() ? "" : old->second, field.json);
+      fmt::print(stderr, "{}",
+                 wrapped(fmt::format("    {:<13} {:<22} ", field.clause, field.path),
+                         fmt::format("{} -> {}", old == before.end() ? "" : spaced(old->second), spaced(field.json))));
 }
 
 int from_config(const std::string& path, const ModelConfigRequest& request, const std::string& output) {
+  if (!output.empty()) require_destination(output, FileKind::contract, {path});
   ModelConfigContract derived = contract_from_config(read_text_file(path), path, request);
   derived.contract.sources.push_back(fmt::format("derived by `qkcts contract from-config` from {}", path));
   const std::string text = parse_json(canonical_json(derived.contract), path).dump(2) + "\n";
@@ -152,8 +176,8 @@ void add_contract(CLI::App& app, Command& command) {
   config_sub->add_option("-o,--output", config->output, "Write the contract to this file");
   config_sub->footer(
       "Example: qkcts contract from-config config.json --layer 5 -o mine.json\nPrints the contract, and on stderr "
-      "which "
-      "fields it used.\nExit code: 0 done, 3 the file is refused: a family, a scaling or a key that is not understood");
+      "which fields it used.\nExit code: 0 done, 2 -o would overwrite something else, 3 the file is refused: a family, "
+      "a scaling or a key that is not understood");
   config_sub->callback([config, &command] {
     command = [config] {
       ModelConfigRequest request;

@@ -13,6 +13,7 @@
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
 #include "harness/cli/run.hpp"
+#include "harness/file_kind.hpp"
 #include "harness/interruption.hpp"
 #include "harness/value_text.hpp"
 #include "vectors/corpus_reader.hpp"
@@ -80,6 +81,7 @@ void require_same_corpus(const Json& run, const std::string& path) {
 }
 
 int diagnose_run(const DiagnoseArguments& given) {
+  require_kind(given.run, FileKind::run);
   const Json run = parse_json(read_text_file(given.run), given.run);
   require_schema(run, "run", given.run);
   RunRequest request = request_from(run);

@@ -16,6 +16,7 @@
 #include "harness/usage_error.hpp"
 #include "harness/utf8_text.hpp"
 #include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
 #include "reference/evaluation.hpp"
 #include "vectors/corpus_reader.hpp"
 #include "vectors/untrusted_file.hpp"
@@ -122,8 +123,9 @@ void print_terms(const GoldenCase& golden, const Evaluation& evaluation, const S
       ++silent;
       continue;
     }
-    fmt::print("{:<6}{:>11.3e}{:>9}{:>14.3e}  {}\n", budget_term_id(term), after - before,
-               short_text((after - before) / unit), after, budget_term_title(term));
+    fmt::print("{}", wrapped(fmt::format("{:<6}{:>11.3e}{:>9}{:>14.3e}  ", budget_term_id(term), after - before,
+                                         short_text((after - before) / unit), after),
+                             budget_term_title(term)));
     before = after;
   }
   fmt::print("{} further terms add nothing here.\n", silent);
@@ -137,7 +139,7 @@ void print_point(const GoldenCase& golden, const Evaluation& evaluation, const E
   if (point == 0 || exact.before[element.stage].empty()) return;
   const auto length = static_cast<std::size_t>(row_length(element.stage, golden.input.shape));
   const double value = exact.unrounded_row(element.stage, element.place.row, length)[element.place.column];
-  fmt::print("point     {:.17g} = {:a}, rounded to {} by the contract\n", value, value,
+  fmt::print("point     {:.17g}\n          = {:a}, rounded to {} by the contract\n", value, value,
              parameters(static_cast<Format>(point)).name);
 }
 
@@ -168,12 +170,14 @@ int explain(const ExplainArguments& given) {
                     (exact.hi == stored.values.hi[element.stored] || std::isnan(exact.hi)) &&
                     delta == stored.budgets[chosen].delta[element.stored];
 
-  fmt::print("{}  {}\n", slug, golden.description);
-  fmt::print("contract {} ({}), stage {}, clause {} ({})\n", golden.input.contract.name, golden.input.contract.title,
-             given.stage, stage_clause(element.stage), clause_anchor(stage_clause(element.stage)));
-  fmt::print("element {}[{}], row {}, profile {}: {}\n\n", given.stage,
-             coordinate_text(element.stage, golden.input.shape, element.place), element.place.row, profile.name,
-             utf8_line(profile.title));
+  fmt::print("{}\n{}", slug, wrapped("  ", golden.description));
+  fmt::print("{}",
+             wrapped("contract  ", fmt::format("{}: {}", golden.input.contract.name, golden.input.contract.title)));
+  fmt::print("stage     {}, clause {} ({})\n", given.stage, stage_clause(element.stage),
+             clause_anchor(stage_clause(element.stage)));
+  fmt::print("element   {}[{}], row {}\n", given.stage,
+             coordinate_text(element.stage, golden.input.shape, element.place), element.place.row);
+  fmt::print("{}\n", wrapped("profile   ", fmt::format("{}: {}", profile.name, utf8_line(profile.title))));
   fmt::print("exact     {}\n          = {:a} {:+d}/256 ulp64 (known to 2^-9 ulp64)\n", exact_text(exact), exact.hi,
              exact.lo);
   print_point(golden, evaluation, element);
@@ -182,9 +186,9 @@ int explain(const ExplainArguments& given) {
   fmt::print("Delta     {:.6e} = {:a}, {} ulp of the exact value\n", delta, delta,
              short_text(static_cast<double>(delta) / unit));
   const ElementRule rule = proven.rule[column];
-  fmt::print("rule      {}\n", rule_text(rule));
+  fmt::print("{}", wrapped("rule      ", rule_text(rule)));
   if (rule == ElementRule::budget || rule == ElementRule::budget_exact)
-    fmt::print("trust     {}\n", trust_text(budgets[element.stage].trust[column]));
+    fmt::print("{}", wrapped("trust     ", trust_text(budgets[element.stage].trust[column])));
   fmt::print("corpus    {}\n", same ? "holds these same bits" : "HOLDS OTHER BITS than this program computes");
   print_terms(golden, evaluation, rows, profile, element, unit);
   return same ? 0 : 1;

@@ -8,6 +8,7 @@
 
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/offline_export.hpp"
 #include "harness/value_text.hpp"
 
@@ -29,13 +30,14 @@ void add_export(CLI::App& app, Command& command) {
   sub->add_option("-o,--output", given->output, "File of requests")->required()->type_name("FILE");
   sub->footer(
       "Example: qkcts export core.h5 -o requests.h5 --case 'qwen3_rmsnorm/*'\n"
-      "Exit code: 0 written, 3 a bad corpus, 5 no case matches");
+      "Exit code: 0 written, 2 -o would overwrite something else, 3 a bad corpus, 5 no case matches");
   sub->callback([given, stages, &command] {
     command = [given, some = stages->count() > 0] {
       if (some) given->selection.stages = stages_from_text(given->stages);
+      require_destination(given->output, FileKind::requests, {given->corpus});
       const std::size_t cases = export_requests(given->corpus, given->selection, given->output);
       if (cases == 0) {
-        fmt::print(stderr, "qkcts: {}: no case matches; nothing was written\n", given->corpus);
+        fmt::print(stderr, "qkcts: {}; nothing was written\n", no_case_text(given->corpus, given->selection.case_glob));
         return 5;
       }
       fmt::print("{}: {}\n", given->output, counted(cases, "request", "requests"));

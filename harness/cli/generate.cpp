@@ -10,6 +10,7 @@
 
 #include "conformance/json.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/cli/generate_job.hpp"
 #include "harness/cli/separate.hpp"
 #include "harness/usage_error.hpp"
@@ -143,6 +144,12 @@ int generate(const GenerateArguments& arguments) {
   GenerateJob job = arguments.job;
   job.output = arguments.output;
   job.estimate_only = arguments.estimate_only;
+  if (!job.estimate_only) {
+    std::vector<std::string> inputs = arguments.contracts;
+    inputs.insert(inputs.end(), arguments.profiles.begin(), arguments.profiles.end());
+    inputs.push_back(arguments.plan);
+    require_destination(job.output, FileKind::corpus, inputs);
+  }
   if (!arguments.shard.empty()) {
     try {
       job.shard = shard_from_text(arguments.shard);

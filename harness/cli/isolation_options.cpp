@@ -56,6 +56,10 @@ void add_isolation_options(CLI::App& command, IsolationArguments& given) {
       ->check(CLI::IsMember({"none", "all"}))
       ->capture_default_str();
   command.add_option("--shard", given.shard, "Only every N-th case, from the I-th on")->type_name("I/N");
+  command.add_option("--jobs", given.jobs, "Cases run side by side, each with a worker of its own")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->type_name("N");
   command.add_flag("--in-process", given.in_process, "No worker process: for debuggers; a crash ends the program");
 }
 
@@ -68,6 +72,10 @@ void apply_isolation(const IsolationArguments& given, RunRequest& request) {
   request.options.repeat = given.repeat;
   request.options.variants = given.variants == "all" ? Variants::all : Variants::none;
   if (!given.shard.empty()) request.share = share_from_text(given.shard);
+  if (given.jobs > 1 && given.in_process)
+    throw UsageError(fmt::format(
+        "--jobs {}: with --in-process everything runs in one process; leave one of the two out", given.jobs));
+  request.jobs = given.jobs;
   request.isolation = given.in_process ? Isolation::in_process : Isolation::worker_process;
 }
 

@@ -18,6 +18,7 @@ struct IsolationArguments {
   int memory_mib = 0, address_space_mib = 0;
   int respawns = WorkerLimits{}.respawns;
   int repeat = 1;
+  int jobs = 1;
   std::string variants = "all";
   std::string shard;
   bool in_process = false;

@@ -5,12 +5,14 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "conformance/contract.hpp"
 #include "conformance/file.hpp"
 #include "harness/adapter_error.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/help_formatter.hpp"
 #include "harness/usage_error.hpp"
 #include "harness/utf8_text.hpp"
 #include "harness/worker.hpp"
@@ -47,9 +49,16 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
+// What was printed may still be in a buffer, and a full disk shows only now.
+int printed(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "qkcts: the standard output cannot be written: what it holds is not whole\n");
+  return 6;
+}
+
 int run_command(const qkcts::cli::Command& command) {
   try {
-    return command();
+    return printed(command());
   } catch (const qkcts::InputError& error) {
     return report(error, 3);
   } catch (const qkcts::UsageError& error) {
@@ -58,6 +67,10 @@ int run_command(const qkcts::cli::Command& command) {
     return report(error, 4);
   } catch (const qkcts::WriteError& error) {
     return report(error, 6);
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return printed(6);
+    std::fprintf(stderr, "qkcts: internal error: %s\n", error.what());
+    return 6;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "qkcts: internal error: %s\n", error.what());
     return 6;
@@ -70,6 +83,7 @@ int main(int argc, char** argv) {
   // Not a command of the user's: the program starts itself as a worker.
   if (argc == 2 && std::strcmp(argv[1], qkcts::worker_argument) == 0) return qkcts::worker_main();
   CLI::App app{"Conformance tests for QK-normalised attention kernels, judged against proven golden vectors", "qkcts"};
+  qkcts::cli::format_help(app);
   app.require_subcommand(1);
   app.set_version_flag("--version", QKCTS_VERSION);
   qkcts::cli::Command command;
@@ -100,7 +114,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app.exit(error) : report_usage(app, error);
+    return error.get_exit_code() == 0 ? printed(app.exit(error)) : report_usage(app, error);
   } catch (const qkcts::UsageError& error) {
     return report(error, 2);
   }

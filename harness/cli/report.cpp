@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run rendered again. run.json is the source; nothing is run.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include "harness/cli/arguments.hpp"
 #include "harness/cli/colour.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/cli/report_files.hpp"
 #include "harness/cli/run.hpp"
 #include "harness/report_ctrf.hpp"
@@ -16,6 +18,7 @@
 #include "harness/report_junit.hpp"
 #include "harness/report_markdown.hpp"
 #include "harness/report_text.hpp"
+#include "harness/usage_error.hpp"
 
 namespace qkcts::cli {
 namespace {
@@ -32,12 +35,33 @@ HtmlExtras extras_from(const ReportArguments& given) {
   return extras;
 }
 
+void require_places(const ReportArguments& given) {
+  std::vector<Destination> outputs;
+  const auto add = [&outputs](const std::string& path, FileKind kind) {
+    if (!path.empty()) outputs.push_back({path, kind});
+  };
+  add(given.html, FileKind::page);
+  add(given.markdown, FileKind::markdown);
+  add(given.junit, FileKind::junit);
+  add(given.ctrf, FileKind::ctrf);
+  add(given.gitlab, FileKind::code_quality);
+  if (!given.folder.empty())
+    for (Destination& output : report_destinations(given.folder))
+      if (output.kind != FileKind::run || !is_same_file(output.path, given.run)) outputs.push_back(std::move(output));
+  require_destinations(outputs, {given.run, given.adequacy, given.against});
+  if (given.html.empty() && given.folder.empty() && !(given.adequacy.empty() && given.against.empty()))
+    throw UsageError(fmt::format("{} joins the page, and none is asked for: --html FILE or -o DIR is missing",
+                                 given.against.empty() ? "--adequacy" : "--against"));
+}
+
 int report(const ReportArguments& given) {
+  require_places(given);
+  require_kind(given.run, FileKind::run);
   const RunRecord record = read_run_record(given.run);
   const HtmlExtras extras = extras_from(given);
   if (!given.folder.empty()) {
     make_report_folder(given.folder);
-    write_reports(record, given.folder, extras);
+    write_reports(record, given.folder, extras, given.run);
   }
   if (!given.html.empty()) write_file_atomically(given.html, report_html(record, extras));
   if (!given.markdown.empty()) write_file_atomically(given.markdown, report_markdown(record));
@@ -76,7 +100,8 @@ void add_report(CLI::App& app, Command& command) {
       "Examples: qkcts report report/run.json\n"
       "          qkcts report report/run.json --html page.html --adequacy adequacy.json --against plain_sdpa\n"
       "          qkcts report report/run.json --github --junit junit.xml\n"
-      "Exit code: 0 done, whatever the run found; 3 the file is no run.json, or damaged; 6 a report cannot be written");
+      "Exit code: 0 done, whatever the run found; 2 a report would overwrite something else; 3 the file is no "
+      "run.json, or damaged; 6 a report cannot be written");
   sub->callback([given, &command] { command = [given] { return report(*given); }; });
 }
 

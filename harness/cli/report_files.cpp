@@ -13,18 +13,28 @@
 #include "harness/report_gitlab.hpp"
 #include "harness/report_junit.hpp"
 #include "harness/report_markdown.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts::cli {
 
-void write_reports(const RunRecord& record, const std::string& folder, const HtmlExtras& extras) {
-  write_file_atomically(folder + "/run.json", run_json_text(record));
+std::vector<Destination> report_destinations(const std::string& folder) {
+  return {{folder + "/run.json", FileKind::run},       {folder + "/report.html", FileKind::page},
+          {folder + "/report.md", FileKind::markdown}, {folder + "/junit.xml", FileKind::junit},
+          {folder + "/ctrf.json", FileKind::ctrf},     {folder + "/codequality.json", FileKind::code_quality}};
+}
+
+void write_reports(const RunRecord& record, const std::string& folder, const HtmlExtras& extras,
+                   const std::string& source) {
+  if (!is_same_file(folder + "/run.json", source)) write_file_atomically(folder + "/run.json", run_json_text(record));
   write_file_atomically(folder + "/report.html", report_html(record, extras));
   write_file_atomically(folder + "/report.md", report_markdown(record));
   write_file_atomically(folder + "/junit.xml", junit_xml(record));
   write_file_atomically(folder + "/ctrf.json", ctrf_json_text(record));
   write_file_atomically(folder + "/codequality.json", gitlab_code_quality(record));
-  fmt::print("Reports: {}/report.html, and beside it run.json, report.md, junit.xml, ctrf.json,\ncodequality.json\n",
-             folder);
+  fmt::print("{}", wrapped("Reports: ",
+                           folder + "/report.html, and beside it run.json, report.md, junit.xml, "
+                                    "ctrf.json, codequality.json",
+                           0));
 }
 
 void add_report_flags(CLI::App& sub, bool& github, bool& no_plain) {

@@ -28,6 +28,7 @@
 #include "harness/report_text.hpp"
 #include "harness/run_journal.hpp"
 #include "harness/value_text.hpp"
+#include "harness/wrapped_text.hpp"
 
 namespace qkcts::cli {
 namespace {
@@ -49,6 +50,7 @@ struct RunArguments {
 
 RunRequest request_from(const RunArguments& given) {
   RunRequest request;
+  if (given.suite.empty()) require_corpus_argument(given.corpus, given.adapter);
   request.adapter = resolve_adapter(given.adapter);
   if (given.strict_protocol) request.adapter.strictness = Strictness::everything;
   request.corpus_path = given.corpus;
@@ -135,7 +137,10 @@ void make_report_folder(const std::string& folder) {
 
 int run_and_report(const RunRequest& request, const ReportRequest& reports, const DiagnoseOptions* diagnosis) {
   const std::string& folder = reports.folder;
-  if (!folder.empty()) make_report_folder(folder);
+  if (!folder.empty()) {
+    make_report_folder(folder);
+    require_destinations(report_destinations(folder), {request.corpus_path, request.adapter.path});
+  }
   catch_interruption();
   RunDisplay display;
   std::optional<RunRecord> record = run_corpus(
@@ -144,10 +149,10 @@ int run_and_report(const RunRequest& request, const ReportRequest& reports, cons
                 [&](const RunRecord& now, const RelationResult& result) { display.after_relation(now, result); }});
   display.clear();
   if (!record) return 0;
-  fmt::print("{} {} ({}) on {}, suite {} {}\n\n", record->description.name, record->description.version,
-             request.adapter.given, request.corpus_path, record->corpus_suite, record->corpus_digest.substr(0, 12));
+  fmt::print("{}\n", run_headline(*record));
   if (record->cases.empty() && record->relations.empty()) {
-    fmt::print("No case matches; `qkcts inspect {} --names` lists them.\n", shell_quoted(request.corpus_path));
+    const std::string why = no_case_text(request.corpus_path, request.case_glob);
+    fmt::print("{}", wrapped("", fmt::format("N{}.", why.substr(1))));
   } else {
     if (!record->cases.empty() && request.options.judging == Judging::values_and_relations)
       print_coloured(run_tables(*record) + "\n");

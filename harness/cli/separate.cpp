@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "conformance/file.hpp"
 #include "harness/cli/arguments.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/usage_error.hpp"
 #include "vectors/corpus_writer.hpp"
 #include "vectors/plan.hpp"
@@ -87,7 +87,7 @@ void add_separate_options(CLI::App& generate_app, SeparateArguments& arguments) 
 
 int separate(const SeparateArguments& arguments) {
   const SeparationSearch search = search_of(arguments);
-  require_replaceable(arguments.output);
+  require_destination(arguments.output, FileKind::corpus, arguments.contracts);
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   SearchResult result =

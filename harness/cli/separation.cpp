@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "conformance/neighbour.hpp"
+#include "harness/wrapped_text.hpp"
 #include "vectors/case_separation.hpp"
 
 namespace qkcts::cli {
@@ -65,23 +66,36 @@ void print_separations(const GoldenCase& golden) {
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.least < b.least; });
 
-  fmt::print("\n  {:<38} {:<8}", "neighbouring contract", "by");
-  for (const std::string& name : golden.profiles) fmt::print(" {:>11.11}", name);
+  // Of each profile one column; where their names have no room, numbers stand above the columns.
+  const bool has_names = golden.profiles.size() == 1;
+  std::vector<std::string> heads = {"by"};
+  for (std::size_t i = 0; i < golden.profiles.size(); ++i)
+    heads.push_back(has_names ? golden.profiles[i] : fmt::format("({})", i + 1));
+  const auto print_row = [](const std::string& name, std::vector<std::string> cells) {
+    cells.front() = fmt::format("{:<9}", cells.front());
+    fmt::print("{}", table_row("  " + name, 36, cells, 11));
+  };
   fmt::print("\n");
+  print_row("neighbouring contract", heads);
   for (const Line& line : lines) {
-    fmt::print("  {:<38} {:<8}", line.neighbour, line.best[0].stage);
-    for (const Best& best : line.best) fmt::print(" {:>11.3g}", best.value);
-    fmt::print("\n");
+    std::vector<std::string> cells = {std::string(line.best[0].stage)};
+    for (const Best& best : line.best) cells.push_back(fmt::format("{:.3g}", best.value));
+    print_row(line.neighbour, std::move(cells));
   }
-  fmt::print(
-      "  above 1: no implementation that is right for the neighbour can pass this case; 0: the rows that were\n"
-      "  compared are equal under both; inf: special values differ. {}\n",
-      golden.jacobian ? "Stored in the corpus: lower bounds from a few rows."
-                      : "Not stored in this corpus: computed over all stored rows.");
+  for (std::size_t i = 0; i < golden.profiles.size() && !has_names; ++i)
+    fmt::print("  ({}) {}\n", i + 1, golden.profiles[i]);
+  fmt::print("{}",
+             wrapped("  ", fmt::format("above 1: no implementation that is right for the neighbour can pass this "
+                                       "case; 0: the rows that were compared are equal under both; inf: special "
+                                       "values differ. {}",
+                                       golden.jacobian ? "Stored in the corpus: lower bounds from a few rows."
+                                                       : "Not stored in this corpus: computed over all stored rows.")));
   for (const Neighbour& neighbour : neighbours(golden.input.contract.terms))
     if (std::find(record.neighbours.begin(), record.neighbours.end(), neighbour.name) == record.neighbours.end())
-      fmt::print("  not compared: {}: the case lacks an input, or its values do not exist or are not proven\n",
-                 neighbour.name);
+      fmt::print("{}", wrapped("  not compared: ",
+                               neighbour.name + ": the case lacks an input, or its values do not exist or are not "
+                                                "proven",
+                               4));
 }
 
 }  // namespace qkcts::cli

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "conformance/file.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/cli/separation.hpp"
 #include "harness/cli/separation_curve.hpp"
 
@@ -175,6 +176,7 @@ std::string chart(const std::vector<SeparationCurve>& curves) {
 
 void draw_separation_rows(const CorpusReader& reader, const std::string& contracts, const std::string& families,
                           const std::string& path) {
+  require_destination(path, FileKind::drawing, {reader.info().path});
   const std::vector<SeparationCurve> curves = separation_curves(reader, contracts, families);
   if (curves.empty())
     throw InputError(

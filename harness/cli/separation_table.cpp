@@ -10,6 +10,7 @@
 #include "conformance/json.hpp"
 #include "harness/cli/separation.hpp"
 #include "harness/cli/separation_curve.hpp"
+#include "harness/wrapped_text.hpp"
 #include "vectors/case_separation.hpp"
 
 namespace qkcts::cli {
@@ -132,12 +133,16 @@ void print_separations(const CorpusReader& reader, const std::string& contracts,
   std::string contract;
   for (const auto& [names, formats] : best) {
     if (names.first != contract) fmt::print("\n{}\n", contract = names.first);
-    for (const auto& [format, found] : formats)
-      fmt::print("  {:<44} {:<8} {:>10.3g}  {}\n", names.second, format, found.separation, found.slug);
+    for (const auto& [format, found] : formats) {
+      const std::string prefix = contract + "/";
+      const std::string place = found.slug.starts_with(prefix) ? found.slug.substr(prefix.size()) : found.slug;
+      fmt::print("{}", wrapped(fmt::format("  {:<31} {:>8.3g}  ", names.second, found.separation), place, 6));
+    }
   }
-  fmt::print(
-      "\nneighbour, format, largest separation over the cases of that format (of the stage that tells most, under the\n"
-      "profile that tells least), and the case. Above 1: no implementation that is right for the neighbour can pass\n");
+  fmt::print("\n{}", wrapped("",
+                             "neighbour, largest separation over the cases of one format (of the stage that tells "
+                             "most, under the profile that tells least), and the case, whose name begins with the "
+                             "contract. Above 1: no implementation that is right for the neighbour can pass"));
 }
 
 void print_separation_rows(const CorpusReader& reader, const std::string& contracts, const std::string& families,
@@ -148,15 +153,15 @@ void print_separation_rows(const CorpusReader& reader, const std::string& contra
   for (const SeparationCurve& curve : curves) {
     if (form == TableForm::text) {
       if (curve.slug != slug)
-        fmt::print("\n{}\n  {}, eps {:g}\n  {:<28} {:<18} {:>22}  {:>12}\n", slug = curve.slug, curve.kind, curve.eps,
+        fmt::print("\n{}\n  {}, eps {:g}\n  {:<26} {:<16} {:>22} {:>10}\n", slug = curve.slug, curve.kind, curve.eps,
                    "neighbour", "profile", "seen up to sqrt(t/eps)", "rms");
       const CurvePoint* last = nullptr;
       for (const CurvePoint& point : curve.points)
         if (point.separation > 1) last = &point;
       if (last != nullptr) {
-        fmt::print("  {:<28} {:<18} {:>22.4g}  {:>12.4g}\n", curve.neighbour, curve.profile, last->ratio, last->rms);
+        fmt::print("  {:<26} {:<16} {:>22.4g} {:>10.4g}\n", curve.neighbour, curve.profile, last->ratio, last->rms);
       } else {
-        fmt::print("  {:<28} {:<18} {:>22}  {:>12}\n", curve.neighbour, curve.profile, "never", "-");
+        fmt::print("  {:<26} {:<16} {:>22} {:>10}\n", curve.neighbour, curve.profile, "never", "-");
       }
       continue;
     }
@@ -170,10 +175,9 @@ void print_separation_rows(const CorpusReader& reader, const std::string& contra
     }
   }
   if (form != TableForm::text) return end_table(form, is_first);
-  fmt::print(
-      "\nt: the mean square, variance or sum of squares of the row, beside which eps stands. The largest row of "
-      "q_norm\n"
-      "that no implementation right for the neighbour can pass\n");
+  fmt::print("\n{}", wrapped("",
+                             "t: the mean square, variance or sum of squares of the row, beside which eps stands. "
+                             "The largest row of q_norm that no implementation right for the neighbour can pass"));
 }
 
 }  // namespace qkcts::cli

@@ -11,6 +11,7 @@
 
 #include "conformance/json.hpp"
 #include "harness/cli/commands.hpp"
+#include "harness/cli/destination.hpp"
 #include "harness/value_text.hpp"
 #include "vectors/corpus_diff.hpp"
 #include "vectors/corpus_join.hpp"
@@ -117,6 +118,7 @@ int diff(const std::string& old_file, const std::string& new_file, bool as_json)
 }
 
 int join(const std::vector<std::string>& files, const std::string& master, bool suites) {
+  require_destination(master, FileKind::corpus, files);
   for (const std::string& file : files) check_untrusted_corpus(file);
   const JoinReport report = join_corpora(files, master, suites ? JoinOf::several_suites : JoinOf::one_suite);
   fmt::print("{}: {} in {}\ndigest {}\n", master, counted(report.cases, "case", "cases"),

@@ -110,6 +110,12 @@ RunRecord judge_again(const VerifyArguments& given, const CertificateTerms& term
   return *run_corpus(request, {[](std::size_t) {}, [](const RunRecord&, const CaseResult&) {}, {}});
 }
 
+// In a worker, with every kind of call, and without a filter of any kind.
+bool made_as_certified(const RunConditions& how) {
+  return !how.in_process && how.variants == Variants::all && how.case_glob == RunConditions{}.case_glob &&
+         how.shard.empty() && how.gtest.empty();
+}
+
 int verify_certificate(const VerifyArguments& given) {
   const Json body = package::open(given.folder);
   const std::string path = fmt::format("{}/{}", given.folder, package::certificate);
@@ -126,6 +132,7 @@ int verify_certificate(const VerifyArguments& given) {
   findings.expect(claimed.demands.everything, "run.json was made without the demand that all be supported");
   findings.expect(claimed.repeat == terms.repeat && claimed.profile_asked == terms.profile,
                   "run.json was made with another --repeat or --profile");
+  findings.expect(made_as_certified(claimed.conditions), "run.json was made under other conditions than certify's");
   if (given.adapter.empty()) {
     fmt::print("{}: not checked: that the seed follows from adapter and nonce; --adapter checks it\n", given.folder);
   } else {

@@ -58,6 +58,10 @@ qkcts_status probe(qkcts_text* reason) {
 qkcts_status prepare(const char* options, void**, qkcts_text* message) {
   const std::string text = options;
   if (text.rfind("fault=", 0) == 0) fault = text.substr(6);
+  if (fault == "not_here") {
+    std::snprintf(message->text, message->capacity, "not run: no such device with these options");
+    return QKCTS_UNAVAILABLE;
+  }
   if (fault != "prepare") return QKCTS_OK;
   std::snprintf(message->text, message->capacity, "the device is on fire");
   return QKCTS_INTERNAL;
@@ -170,6 +174,7 @@ qkcts_status act(const qkcts_run_args& args) {
   if (fault == "abort") std::abort();
   if (fault == "exit") _exit(7);
   if (fault == "exit_zero") std::exit(0);
+  if (fault.ends_with("exit_late")) std::atexit([] { _exit(fault == "exit_late" ? 1 : 0); });
   if (fault == "throw") throw std::runtime_error("across the border");
   if (fault == "stack") overflow_the_stack(0);
   if (fault == "rounding") std::fesetround(FE_UPWARD);
@@ -238,6 +243,7 @@ qkcts_status act(const qkcts_run_args& args) {
   }
   if (fault == "unsupported") return refuse(QKCTS_UNSUPPORTED);
   if (fault == "internal") return refuse(QKCTS_INTERNAL);
+  if (fault == "lost_device" && ++calls > 2) return refuse(QKCTS_INTERNAL);  // for the rest of the process
   if (fault == "out_of_memory") return refuse(QKCTS_OUT_OF_MEMORY);
   return QKCTS_OK;
 }
@@ -255,7 +261,7 @@ void falsify(const qkcts_run_args& args) {
     std::memcpy(last, &poison, sizeof poison);
   }
   if (fault == "nan") *last = std::numeric_limits<float>::quiet_NaN();
-  if (fault == "wrong") *last += 1;
+  if (fault == "wrong" || fault == "wrong_exit_late") *last += 1;
   if (fault == "unwritten_row") {
     const std::uint32_t poison = 0x7FA5C3D1u;
     for (std::int64_t i = 0; i < shape.v_head_dim; ++i) std::memcpy(last - i * view.stride[3], &poison, sizeof poison);

@@ -21,6 +21,8 @@ struct ExecutorOptions {
   Barrier dropped = Barrier::none;  // this one lets everybody through: a planted fault
   int unit_products = 8;            // K and F of the matrix unit: an A100
   int unit_fraction = 24;
+  bool unit_zeros_align = false;           // see UnitModel
+  bool unit_subnormals_as_stored = false;  // likewise
 };
 
 struct Grid {

@@ -19,6 +19,7 @@ struct Exact {
   std::uint64_t significand = 0;
   int exponent = 0;
   int top = std::numeric_limits<int>::min();  // exponent of the leading bit
+  int stored = 0;                             // what the exponent field says, for a zero too
 };
 
 struct Layout {
@@ -33,7 +34,8 @@ Exact decoded(bool negative, std::uint32_t field, std::uint32_t fraction, int fr
   Exact x;
   x.negative = negative;
   x.significand = field == 0 ? fraction : (std::uint64_t{1} << fraction_bits) | fraction;
-  x.exponent = static_cast<int>(std::max(field, 1u)) - bias - fraction_bits;
+  x.stored = static_cast<int>(std::max(field, 1u)) - bias;
+  x.exponent = x.stored - fraction_bits;
   if (x.significand != 0) x.top = x.exponent + static_cast<int>(std::bit_width(x.significand)) - 1;
   return x;
 }
@@ -101,12 +103,16 @@ struct Operands {
 float sum_of_block(const UnitModel& unit, float accumulator, const Exact* a, const Exact* b, std::size_t count) {
   std::array<Exact, most_operands + 1> terms;
   terms[0] = decoded(accumulator);
-  int top = terms[0].top;
+  // The exponent by which a number that is not 0 is aligned.
+  const auto place = [&](const Exact& x) { return unit.subnormals_as_stored ? x.stored : x.top; };
+  int top = terms[0].significand == 0 ? std::numeric_limits<int>::min() : place(terms[0]);
   for (std::size_t i = 0; i < count; ++i) {
     Exact& product = terms[i + 1];
-    product = {a[i].negative != b[i].negative, a[i].significand * b[i].significand, a[i].exponent + b[i].exponent, 0};
+    product = {a[i].negative != b[i].negative, a[i].significand * b[i].significand, a[i].exponent + b[i].exponent, 0,
+               0};
     // The significand of a product is left in [1, 4): its exponent is the sum of those of the factors.
-    if (product.significand != 0) top = std::max(top, a[i].top + b[i].top);
+    if (product.significand != 0) top = std::max(top, place(a[i]) + place(b[i]));
+    if (product.significand == 0 && unit.zeros_align) top = std::max(top, a[i].stored + b[i].stored);
   }
   if (top == std::numeric_limits<int>::min()) return 0;
   const int last = top - unit.fraction;
@@ -119,7 +125,7 @@ float sum_of_block(const UnitModel& unit, float accumulator, const Exact* a, con
 float sum_of_operands(const UnitModel& unit, float accumulator, const Operands& a, const Operands& b,
                       std::size_t count) {
   // Nothing is added: binary32 has not more fraction bits than are kept.
-  if ((a.zero || b.zero) && accumulator != 0) return accumulator;
+  if ((a.zero || b.zero) && accumulator != 0 && !unit.zeros_align) return accumulator;
   const auto products = static_cast<std::size_t>(unit.products);
   for (std::size_t first = 0; first < count; first += products)
     accumulator =
@@ -155,7 +161,8 @@ void multiply_on_unit(NarrowFormat format, float (&c)[4], const std::uint32_t (&
     return static_cast<std::uint16_t>(word >> (16 * number));
   };
   const ExecutorOptions& options = this_thread().block->options;
-  const UnitModel unit{options.unit_products, options.unit_fraction};
+  const UnitModel unit{options.unit_products, options.unit_fraction, options.unit_zeros_align,
+                       options.unit_subnormals_as_stored};
   const unsigned g = lane_index() / 4, t = lane_index() % 4;
   std::uint16_t rows[2][most_operands], columns[2][most_operands];
   for (unsigned i = 0; i < 2; ++i) {

@@ -15,6 +15,13 @@ enum class NarrowFormat { bfloat16, binary16 };
 struct UnitModel {
   int products;  // K
   int fraction;  // F
+  // Does a product with a factor 0 take part in the alignment, with the exponent that a zero is stored with? In the
+  // published model it does not. If a real unit does it, what a hidden key holds shows in a row (docs/cuda.md, What a
+  // run on a GPU has to show).
+  bool zeros_align = false;
+  // Is a subnormal factor or accumulator aligned by the exponent that it is stored with, in place of that of its
+  // leading bit? Then more is cut off beside it than the profiles' growth grants.
+  bool subnormals_as_stored = false;
 };
 
 // accumulator + sum of a[i] * b[i], i < count, as the unit forms it. Operands are bit patterns.

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// `run --jobs N`: what is found, written and printed is what one job finds, whatever happens to the workers.
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conformance/json_schema.hpp"
+#include "harness/program_output.hpp"
+#include "harness/test_adapters/test_adapters.hpp"
+
+namespace qkcts {
+namespace {
+
+namespace fs = std::filesystem;
+
+class JobsCli : public ProgramTest {
+ protected:
+  static void SetUpTestSuite() {
+    ProgramTest::SetUpTestSuite();
+    corpus = path("cases.h5");
+    std::string shapes;
+    for (const int length : {3, 4, 5, 6, 7, 8}) shapes += fmt::format(" --shape 1,2,1,{},5,8,6", length);
+    ASSERT_EQ(qkcts("generate --contract plain_sdpa" + shapes + " --format binary32 -o " + corpus).code, 0);
+    written("plan.json", R"({"schema": "qkcts-plan/1", "suite": "pairs", "seed": 1, "groups": [
+      {"contracts": ["qwen3_rmsnorm"], "families": ["eps_edge"], "formats": ["binary32"],
+       "shapes": ["1,2,1,3,6,8,6", "1,2,1,4,6,8,6"], "relations": ["P2", "value_sign"]}]})");
+    ASSERT_EQ(qkcts("generate " + path("plan.json") + " -o " + path("pairs.h5")).code, 0);
+  }
+
+  static std::string lying(const std::string& fault) {
+    return fmt::format("'{}?fault={}' {}", test_adapter("lying"), fault, corpus);
+  }
+
+  // run.json without what differs from run to run.
+  static Json findings(const std::string& reports) {
+    Json record = parse_json(read_text_file(path(reports + "/run.json")), "run.json");
+    require_schema(record, "run", "run.json");
+    for (const char* key : {"seconds", "started", "command"}) record.erase(key);
+    for (Json& one : record["cases"]) one.erase("seconds");
+    return record;
+  }
+
+  // The lines of the journal, without times and begin.
+  static std::vector<Json> journal(const std::string& reports) {
+    std::ifstream file(path(reports + "/run.part"));
+    std::vector<Json> lines;
+    for (std::string line; std::getline(file, line);) {
+      Json parsed = parse_json(line, "run.part");
+      parsed.erase("seconds");
+      parsed.erase("started");
+      if (parsed.contains("case")) parsed["case"].erase("seconds");
+      lines.push_back(std::move(parsed));
+    }
+    return lines;
+  }
+
+  // Runs it with one job and with three, and expects the same of both. The findings.
+  static Json same(const std::string& arguments, const std::string& behind = "") {
+    fs::remove_all(path("one"));
+    fs::remove_all(path("three"));
+    const ProgramOutput one = qkcts(fmt::format("run {} -o {} {}", arguments, path("one"), behind));
+    const ProgramOutput three = qkcts(fmt::format("run {} --jobs 3 -o {} {}", arguments, path("three"), behind));
+    EXPECT_EQ(one.code, three.code) << arguments << three.err;
+    Json found = findings("three");
+    EXPECT_EQ(findings("one"), found) << arguments;
+    EXPECT_EQ(journal("one"), journal("three")) << arguments;
+    return found;
+  }
+
+  static pid_t started(const std::string& adapter, const std::string& reports) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    static_cast<void>(!freopen("/dev/null", "w", stdout));
+    static_cast<void>(!freopen("/dev/null", "w", stderr));
+    execl(QKCTS_PROGRAM, "qkcts", "run", adapter.c_str(), corpus.c_str(), "--variants", "none", "--jobs", "2", "-o",
+          path(reports).c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+
+  // Processes whose command line names the text, zombies left out.
+  static int processes_with(const std::string& text) {
+    int found = 0;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      std::ifstream file(entry.path() / "cmdline", std::ios::binary);
+      const std::string line{std::istreambuf_iterator<char>(file), {}};
+      if (line.find(text) != std::string::npos) ++found;
+    }
+    return found;
+  }
+
+  static inline std::string corpus;
+};
+
+TEST_F(JobsCli, FindsWhatOneJobFinds) {
+  const Json found = same("scalar " + path("pairs.h5"));
+  EXPECT_EQ(found["summary"]["relations"]["pass"], 4);
+  EXPECT_FALSE(found["heat_maps"].empty());
+  EXPECT_FALSE(found["cases"][0]["stages"][0]["plain"].is_null());
+  EXPECT_EQ(same("'mutants?mutant=eps_class_default' " + path("pairs.h5"))["exit_code"], 1);
+  EXPECT_EQ(same("scalar " + path("pairs.h5") + " --relations-only")["exit_code"], 0);
+  // Cases that only their relation needs.
+  same("scalar " + path("pairs.h5") + " --case '*value_sign*'");
+  same(lying("none") + " --profile f32_ftz --stages output --shard 2/3");
+}
+
+TEST_F(JobsCli, ErrorsAreThoseOfOneJob) {
+  EXPECT_EQ(same(lying("abort"))["summary"]["cases"]["error(crash)"], 6);
+  EXPECT_EQ(same(lying("force_input"))["summary"]["cases"]["error(input_modified)"], 6);
+  EXPECT_EQ(same(lying("daemon_hang") + " --variants none --timeout 0.6")["summary"]["cases"]["error(timeout)"], 6);
+  EXPECT_EQ(processes_with(corpus), 0) << "also what moved to a session of its own is ended";
+}
+
+// Restarts are counted as one worker would have made them, whatever was run ahead of them.
+TEST_F(JobsCli, TheBudgetOfRespawnsIsThatOfOneJob) {
+  for (const int respawns : {0, 2}) {
+    const Json found = same(lying("abort") + fmt::format(" --respawns {}", respawns));
+    EXPECT_EQ(found["summary"]["cases"]["error(crash)"], respawns + 1);
+    EXPECT_EQ(found["summary"]["cases"]["not_run"], 5 - respawns);
+  }
+}
+
+TEST_F(JobsCli, FiltersRepetitionsAndOrdersOfGoogleTestHold) {
+  same("scalar " + path("pairs.h5"), "-- '--gtest_filter=*.output:*.relation'");
+  same("scalar " + path("pairs.h5"), "-- --gtest_repeat=2");
+  same("scalar " + path("pairs.h5"), "-- --gtest_shuffle --gtest_random_seed=7");
+  const ProgramOutput list = qkcts("run scalar " + corpus + " --jobs 2 -- --gtest_list_tests");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_EQ(list.out, qkcts("run scalar " + corpus + " -- --gtest_list_tests").out);
+}
+
+TEST_F(JobsCli, ATimeThatIsOverEndsAllOfThem) {
+  const ProgramOutput over =
+      qkcts(fmt::format("run {} --jobs 3 --variants none --max-time 0.5 -o {}", lying("hang"), path("over")));
+  EXPECT_EQ(over.code, 5) << over.out << over.err;
+  EXPECT_EQ(findings("over")["summary"]["cases"]["not_run"], 6);
+  EXPECT_EQ(processes_with(corpus), 0);
+}
+
+TEST_F(JobsCli, SignalsLeaveAReportThatIsGoneOnWithByAnyNumberOfJobs) {
+  const std::string adapter = test_adapter("lying") + "?fault=slow";
+  const auto journaled = [](const std::string& reports) {
+    const std::string file = path(reports + "/run.part");
+    const std::string text = fs::exists(file) ? read_text_file(file) : std::string();
+    std::size_t cases = 0;
+    for (std::size_t at = 0; (at = text.find("\"implementation\"", at)) != std::string::npos; ++at) ++cases;
+    return cases;
+  };
+  const std::string run = fmt::format("run '{}' {} --variants none", adapter, corpus);
+  ASSERT_EQ(qkcts(run + " -o " + path("whole")).code, 0);
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    const std::string reports = fmt::format("signal{}", signal);
+    const pid_t child = started(adapter, reports);
+    for (int i = 0; i < 2000 && journaled(reports) < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    kill(child, signal);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (signal == SIGKILL) {
+      EXPECT_TRUE(WIFSIGNALED(status));
+      for (int i = 0; i < 400 && processes_with(corpus) > 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    } else {
+      ASSERT_TRUE(WIFEXITED(status));
+      EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
+      EXPECT_GE(findings(reports)["summary"]["cases"]["pass"].get<int>(), 2);
+    }
+    EXPECT_EQ(processes_with(corpus), 0) << signal;
+    const ProgramOutput rest = qkcts(run + " --resume --jobs 3 -o " + path(reports));
+    EXPECT_EQ(rest.code, 0) << rest.out << rest.err;
+    EXPECT_EQ(findings(reports), findings("whole"));
+  }
+}
+
+TEST_F(JobsCli, UsageIsChecked) {
+  const ProgramOutput both = qkcts("run scalar " + corpus + " --jobs 2 --in-process");
+  EXPECT_EQ(both.code, 2);
+  EXPECT_TRUE(is_one_line(both.err)) << both.err;
+  EXPECT_NE(both.err.find("--in-process"), std::string::npos) << both.err;
+  EXPECT_EQ(qkcts("run scalar " + corpus + " --jobs 0").code, 2);
+  EXPECT_EQ(qkcts("run scalar " + corpus + " --jobs 1 --in-process").code, 0);
+}
+
+}  // namespace
+}  // namespace qkcts

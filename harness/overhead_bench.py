@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the harness itself takes, with an adapter that computes nothing.
+
+    overhead_bench.py BUILD/bin/qkcts BUILD/harness/test_adapters/libidle.so CORE.h5
+
+Prints the time of runs on the core corpus, and the memory of runs of 1,000 and of 10,000 cases with few elements each,
+which are generated first.
+"""
+import itertools
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+CASES = 10000
+
+
+def run(program, *arguments):
+    """Seconds of wall clock, of processor time, and MiB resident at most, of the program and its worker."""
+    start = time.monotonic()
+    child = os.posix_spawn(program, [program, *arguments], os.environ,
+                           file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+    _, status, usage = os.wait4(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code not in (0, 1):  # an adapter that computes nothing does not conform
+        sys.exit(f"{program} {' '.join(arguments)}: exit code {code}")
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def core(program, adapter, corpus):
+    for variants in ("none", "all"):
+        runs = [run(program, "run", adapter, corpus, "--variants", variants) for _ in range(5)]
+        wall, processor = (statistics.median(r[i] for r in runs) for i in (0, 1))
+        print(f"{corpus}, --variants {variants}: {wall:.2f} s, {processor:.2f} s of processor time")
+
+
+def memory(program, adapter, folder):
+    shapes = itertools.product(range(1, 21), range(1, 26), range(1, 21))
+    plan = {"schema": "qkcts-plan/1", "suite": "many", "seed": 1,
+            "groups": [{"contracts": ["plain_sdpa"], "families": ["gaussian"], "formats": ["binary32"],
+                        "shapes": [f"1,1,1,{q},{k},{d},2" for q, k, d in itertools.islice(shapes, CASES)]}]}
+    with open(folder + "/plan.json", "w", encoding="utf-8") as file:
+        json.dump(plan, file)
+    corpus = folder + "/many.h5"
+    run(program, "generate", folder + "/plan.json", "-o", corpus)
+    for shard in ("1/10", "1/1"):
+        for more in ((), ("-o", folder + "/reports")):
+            wall, _, most = run(program, "run", adapter, corpus, "--variants", "none", "--shard", shard, *more)
+            print(f"shard {shard} of {CASES} cases{', all reports' if more else ''}: {most:.0f} MiB, {wall:.1f} s")
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit("usage: overhead_bench.py BUILD/bin/qkcts BUILD/harness/test_adapters/libidle.so CORE.h5")
+    program, adapter, corpus = (os.path.abspath(path) for path in sys.argv[1:])
+    core(program, adapter, corpus)
+    with tempfile.TemporaryDirectory() as folder:
+        memory(program, adapter, folder)
+
+
+if __name__ == "__main__":
+    main()

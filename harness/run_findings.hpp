@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run has found so far: in its record, in its journal, and as its user sees it, with known failures marked.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "harness/run_journal.hpp"
+#include "harness/run_request.hpp"
+
+namespace qkcts {
+
+class RunFindings {
+ public:
+  // Both outlive the object.
+  RunFindings(const RunRequest& request, RunRecord& record) : request_(request), record_(record) {}
+
+  // Begins the journal, or goes on with that of an earlier run, if the request names a folder for it. Not before the
+  // adapter is described; what was opened stays open.
+  void open_journal();
+
+  // Of the run that this one goes on with.
+  const std::map<std::string, CaseResult>& earlier_cases() const { return earlier_.cases; }
+  const std::map<std::string, RelationResult>& earlier_relations() const { return earlier_.relations; }
+  double earlier_seconds() const { return earlier_.seconds; }
+
+  // The record keeps what was found, of repetitions the gravest. Returned is what the user sees.
+  CaseResult add(CaseResult fresh);
+  RelationResult add(RelationResult fresh);
+
+  // The stage was selected. At the end the others are no findings of this run, and known failures are marked.
+  void select(const std::string& slug, qkcts_stage stage) { selected_[slug] |= bit(stage); }
+  void finish();
+
+ private:
+  const RunRequest& request_;
+  RunRecord& record_;
+  JournaledRun earlier_;
+  std::unique_ptr<RunJournal> journal_;
+  std::map<std::string, StageSet> selected_;
+};
+
+}  // namespace qkcts

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tests a run has: the cases that are selected, their stages, and the relations between them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/gtest_registration.hpp"
+#include "harness/relation_session.hpp"
+#include "harness/run_request.hpp"
+
+namespace qkcts {
+
+// In the order of the corpus, which is that of the texts.
+std::vector<std::string> selected_slugs(const CorpusReader& corpus, const RunRequest& request);
+
+// The cases of this share; of the relations those stay whose last case is among them.
+std::vector<std::string> shared_out(const std::vector<std::string>& slugs, const CaseShare& share,
+                                    RelationSession& relations);
+
+// Of all cases and relations of the corpus.
+std::vector<std::string> all_names(const CorpusReader& corpus);
+
+// Each relation comes right after the last of its cases, so that their outputs are not kept for long. Throws
+// AdapterError and UsageError where nobody can judge by the profile that describe() or --profile names.
+std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
+                                   const std::vector<Relation>& relations, const RunRequest& request,
+                                   const AdapterDescription& description);
+
+}  // namespace qkcts
