@@ -48,7 +48,7 @@ std::string drawn_nonce() {
 }
 
 // A certificate may take the place of an older one, or of what an interrupted one left, and of nothing else.
-void make_room(const std::string& folder) {
+void require_room(const std::string& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) return make_report_folder(folder);
   const auto is_ours = [](const fs::directory_entry& entry) {
@@ -59,6 +59,11 @@ void make_room(const std::string& folder) {
   if (!fs::is_directory(folder, error) ||
       !std::all_of(fs::directory_iterator(folder), fs::directory_iterator(), is_ours))
     throw WriteError(fmt::format("{}: is there and holds something else than a certificate", folder));
+}
+
+// Where nothing can be certified, an older one stays.
+void make_room(const std::string& folder) {
+  std::error_code error;
   for (const std::string_view name : package::sealed) fs::remove(fmt::format("{}/{}", folder, name), error);
   fs::remove(fmt::format("{}/{}", folder, package::certificate), error);
 }
@@ -195,7 +200,7 @@ int certify(const CertifyArguments& given) {
       throw UsageError(fmt::format("certify: {} in the environment would leave cases out; unset it", variable));
   RunRequest request = request_of(given);
   require_destination(archive_path(given.output), FileKind::archive, {});
-  make_room(given.output);
+  require_room(given.output);
   catch_interruption();
   const Opened opened = look_at(request);
   if (!opened.unavailable.empty()) {
@@ -209,6 +214,7 @@ int certify(const CertifyArguments& given) {
     return 5;
   }
   const auto inside = [&](std::string_view name) { return fmt::format("{}/{}", given.output, name); };
+  make_room(given.output);
   const RunRecord record = run_and_keep(std::move(request), corpus, terms, inside(package::outputs));
   fmt::print("{}\n{}", result_table(record), summary_text(record));
   if (record.interrupted_by != 0) return exit_code(record);
