@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cfenv>
 
 #include "harness/adapter_error.hpp"
+#include "harness/floating_point_environment.hpp"
 #include "harness/private_folder.hpp"
 #include "harness/worker.hpp"
 #include "harness/wrong_contract.hpp"
@@ -40,6 +42,12 @@ void take_death(RunOutcome& outcome) {
   outcome.death_detail = outcome.answer.death_detail;
 }
 
+// It opened before, so that it is not usable now is an error of the case.
+void require_usable_again(const AdapterSpec& adapter, const OpenAnswer& answer) {
+  if (answer.probe != QKCTS_OK)
+    throw AdapterError(fmt::format("{}: no longer usable: {}", adapter.given, answer.probe_reason));
+}
+
 class SpentRunner final : public AdapterRunner {
  public:
   explicit SpentRunner(int respawns) : respawns_(respawns) {}
@@ -64,13 +72,7 @@ class WorkerRunner final : public AdapterRunner {
     if (spec.kind == AdapterKind::command) limits_.memory_of = MemoryOf::worker_and_descendants;
   }
 
-  // A command is told that there is nothing more to do; a library's worker is ended as it is.
-  ~WorkerRunner() override {
-    if (!process_ || opening_.spec.kind != AdapterKind::command) return;
-    MessageWriter goodbye;
-    write_close_order(goodbye);
-    process_->part(goodbye.bytes());
-  }
+  ~WorkerRunner() override { say_goodbye(); }
 
   OpenAnswer open(bool prepare) override {
     process_ = std::make_unique<WorkerProcess>(limits_);
@@ -138,12 +140,18 @@ class WorkerRunner final : public AdapterRunner {
   }
 
  private:
-  // It opened before, so that it is not usable now is an error of the case.
+  // A command is told that there is nothing more to do; a library's worker is ended as it is.
+  void say_goodbye() {
+    if (!process_ || opening_.spec.kind != AdapterKind::command) return;
+    MessageWriter goodbye;
+    write_close_order(goodbye);
+    process_->part(goodbye.bytes());
+  }
+
   void reopen() {
     const OpenAnswer answer = open(true);
-    if (answer.probe == QKCTS_OK) return;
-    process_.reset();
-    throw AdapterError(fmt::format("{}: no longer usable: {}", opening_.spec.given, answer.probe_reason));
+    if (answer.probe != QKCTS_OK) process_.reset();
+    require_usable_again(opening_.spec, answer);
   }
 
   static bool runtime_failed(const RunAnswer& answer) {
@@ -154,6 +162,7 @@ class WorkerRunner final : public AdapterRunner {
   // A runtime that failed may have lost its device for the rest of the process: the next case is not to pay for it. The
   // adapter answered as it should, so this is none of the restarts that --respawns counts.
   void retire() {
+    say_goodbye();
     process_.reset();
     --started_;
   }
@@ -180,13 +189,17 @@ class WorkerRunner final : public AdapterRunner {
 
 class InProcessRunner final : public AdapterRunner {
  public:
-  explicit InProcessRunner(const AdapterSpec& spec) : opening_(spec) {}
+  explicit InProcessRunner(const AdapterSpec& spec) : opening_(spec) { std::fegetenv(&environment_); }
 
   OpenAnswer open(bool prepare) override {
     session_ = std::make_unique<AdapterSession>();
     OpenAnswer answer = [&] {
+      const FloatingPointEnvironment host;
+      std::fesetenv(&environment_);
       try {
-        return session_->open(opening_.order(prepare));
+        OpenAnswer said = session_->open(opening_.order(prepare));
+        std::fegetenv(&environment_);
+        return said;
       } catch (const std::exception& error) {
         throw AdapterError(fmt::format("{}: threw an exception: {}", opening_.spec.given, error.what()));
       } catch (...) {
@@ -198,15 +211,22 @@ class InProcessRunner final : public AdapterRunner {
   }
 
   RunOutcome run(const RunOrder& order) override {
-    if (!session_) open(true);
     RunOutcome outcome;
     try {
-      outcome.answer = session_->run(order);
+      if (!session_) reopen();
+      {
+        const FloatingPointEnvironment host;
+        std::fesetenv(&environment_);
+        outcome.answer = session_->run(order);
+      }
       take_death(outcome);
       if (outcome.death != Verdict::pass) session_.reset();
       if (!outcome.answer.out_of_memory) return outcome;
       outcome.death = Verdict::error_memory;
       outcome.death_detail = "no memory for the buffers of the case";
+    } catch (const AdapterError& error) {  // it opened before, and now it does not
+      outcome.death = error.verdict();
+      outcome.death_detail = error.what();
     } catch (const std::exception& error) {
       outcome.death = Verdict::error_crash;
       outcome.death_detail = fmt::format("an exception left run(): {}", error.what());
@@ -218,7 +238,16 @@ class InProcessRunner final : public AdapterRunner {
   }
 
  private:
+  void reopen() {
+    const OpenAnswer answer = open(true);
+    if (answer.probe != QKCTS_OK) session_.reset();
+    require_usable_again(opening_.spec, answer);
+  }
+
   Opening opening_;
+  // Of the adapter: loading a library may change it for the whole process (gcc's crtfastmath sets FTZ and DAZ), which
+  // is to reach its own calls and not the judge.
+  std::fenv_t environment_{};
   std::unique_ptr<AdapterSession> session_;
 };
 

@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <cfenv>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <ostream>
 
 #include <unistd.h>
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 
 #include "harness/adapter_error.hpp"
 #include "harness/descendants.hpp"
@@ -335,6 +340,59 @@ TEST(CaseRun, FloatingPointEnvironmentOfTheAdapterEndsWithItsCall) {
   const AdapterDescription description = description_from_json(runner->open(true).description, "lying");
   run_case(*runner, description, plain_golden_case(), {});
   EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+}
+
+#ifdef __x86_64__
+// What loading a library does to it is for that library's calls alone: there subnormal outputs are flushed, as in a
+// worker, and the judge still sees subnormal numbers.
+TEST(CaseRun, ALibraryThatFlushesSubnormalsDoesNotFlushThoseOfTheJudge) {
+  GoldenCase golden = plain_golden_case();
+  const std::vector<float> v = {0x1p-140f, 0x1p-139f, 0x3p-140f, 0x5p-140f};
+  Tensor values = golden.input.inputs.at(Input::v);
+  std::memcpy(values.bytes.data(), v.data(), v.size() * sizeof v[0]);
+  golden.input.inputs.set(Input::v, std::move(values));
+  GoldenStage& output = golden.stages[QKCTS_STAGE_OUTPUT];
+  for (std::size_t i = 0; i < output.values.hi.size(); ++i) {
+    output.values.hi[i] = std::ldexp(output.values.hi[i], -140);
+    output.values.expected[i] = encode(Format::binary32, output.values.hi[i]);
+    output.budgets[0].delta[i] = 0x1p-149f;
+  }
+  const auto flushes = [] { return (_mm_getcsr() & 0x8040u) != 0; };
+  const auto run = [&](AdapterRunner& runner, const std::string& library) {
+    const AdapterDescription description = description_from_json(runner.open(true).description, library);
+    EXPECT_FALSE(flushes()) << library;
+    const CaseResult result = run_case(runner, description, golden, {});
+    EXPECT_FALSE(flushes()) << library;
+    return result.verdict;
+  };
+  for (const auto& [library, verdict] : {std::pair{"lying", Verdict::pass}, {"lying_flushing", Verdict::fail}}) {
+    const AdapterSpec spec = resolve_adapter(test_adapter(library) + "?fault=none");
+    EXPECT_EQ(run(*worker_runner(spec, long_limits), library), verdict);
+    EXPECT_EQ(run(*in_process_runner(spec), library), verdict);
+    _mm_setcsr(_mm_getcsr() & ~0x8040u);  // of the tests behind this one, whatever went wrong
+  }
+}
+#endif
+
+TEST(CaseRun, ALimitThatIsShortOnlyBecauseOfJobsSaysSo) {
+  const auto death = [](const WorkerLimits& limits) {
+    try {
+      return Adapter("hang", "lying", limits).run().detail;
+    } catch (const AdapterError& error) {  // it may be over the limit when it is loaded
+      return std::string(error.what());
+    }
+  };
+  WorkerLimits limits = short_limits;
+  limits.resident_bytes = 1 << 16;
+  limits.beside = 1 << 20;
+  const std::string asked = death(limits);
+  EXPECT_NE(asked.find("MiB resident"), std::string::npos) << asked;
+  EXPECT_EQ(asked.find("--jobs"), std::string::npos) << asked;
+  limits.resident_bytes = 0;
+  const std::string shared = death(limits);
+  EXPECT_NE(shared.find("; --jobs leaves each worker 1/1048576 of the default, --memory says otherwise"),
+            std::string::npos)
+      << shared;
 }
 
 }  // namespace

@@ -225,6 +225,13 @@ TEST_F(CliCertify, ANonceOfTheSubmittersIsNamed) {
   EXPECT_EQ(summary.find(begin + "Nothing."), std::string::npos) << "and then an item";
 }
 
+TEST_F(CliCertify, NotesUnderTheNameOfItsSummaryStay) {
+  write_file_atomically(copied("notes") + "/summary.md", "what took a week to write");
+  const ProgramOutput refused = qkcts("certify scalar --suite smoke --nonce n -o " + path("notes"));
+  EXPECT_EQ(refused.code, 2) << refused.out << refused.err;
+  EXPECT_EQ(read_text_file(path("notes/summary.md")), "what took a week to write");
+}
+
 TEST_F(CliCertify, AnArchiveTakesThePlaceOfNoOtherFile) {
   written("kept.tar.zst", "notes of somebody");
   for (const std::string& output : {path("kept"), path("kept/")}) {

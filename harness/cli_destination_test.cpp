@@ -94,6 +94,10 @@ TEST_F(CliDestination, TwoOutputsAreTwoFiles) {
   EXPECT_EQ(twice.code, 2) << twice.err;
   EXPECT_NE(twice.err.find("named for two outputs"), std::string::npos) << twice.err;
   EXPECT_FALSE(fs::exists(path("x")));
+  const std::string near = fs::relative(path("near"));
+  const ProgramOutput relative = qkcts("report " + path("run.json") + " --html " + near + " --markdown ./" + near);
+  EXPECT_EQ(relative.code, 2) << relative.out << relative.err;
+  EXPECT_FALSE(fs::exists(near));
 }
 
 TEST_F(CliDestination, AnOlderFileOfItsKindAndAnEmptyOneAreReplaced) {

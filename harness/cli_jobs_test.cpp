@@ -22,6 +22,7 @@ class JobsCli : public ProgramTest {
  protected:
   static void SetUpTestSuite() {
     ProgramTest::SetUpTestSuite();
+    setenv(mark, folder.c_str(), 1);
     corpus = path("cases.h5");
     std::string shapes;
     for (const int length : {3, 4, 5, 6, 7, 8}) shapes += fmt::format(" --shape 1,2,1,{},5,8,6", length);
@@ -31,6 +32,13 @@ class JobsCli : public ProgramTest {
        "shapes": ["1,2,1,3,6,8,6", "1,2,1,4,6,8,6"], "relations": ["P2", "value_sign"]}]})");
     ASSERT_EQ(qkcts("generate " + path("plan.json") + " -o " + path("pairs.h5")).code, 0);
   }
+  static void TearDownTestSuite() {
+    unsetenv(mark);
+    ProgramTest::TearDownTestSuite();
+  }
+
+  // Everything that comes out of a test inherits the mark.
+  static constexpr const char* mark = "QKCTS_JOBS_TEST";
 
   static std::string lying(const std::string& fault) {
     return fmt::format("'{}?fault={}' {}", test_adapter("lying"), fault, corpus);
@@ -72,23 +80,32 @@ class JobsCli : public ProgramTest {
     return found;
   }
 
-  static pid_t started(const std::string& adapter, const std::string& reports) {
+  // A run of two jobs in the background; what it says on stderr goes to the file `said`.
+  static pid_t started(const std::string& more) {
+    const std::string command =
+        fmt::format("exec {} run '{}?fault=slow' {} --variants none --jobs 2 {} >/dev/null 2>{}", QKCTS_PROGRAM,
+                    test_adapter("lying"), corpus, more, path("said"));
     const pid_t child = fork();
     if (child != 0) return child;
-    static_cast<void>(!freopen("/dev/null", "w", stdout));
-    static_cast<void>(!freopen("/dev/null", "w", stderr));
-    execl(QKCTS_PROGRAM, "qkcts", "run", adapter.c_str(), corpus.c_str(), "--variants", "none", "--jobs", "2", "-o",
-          path(reports).c_str(), static_cast<char*>(nullptr));
+    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
     _exit(127);
   }
 
-  // Processes whose command line names the text, zombies left out.
-  static int processes_with(const std::string& text) {
-    int found = 0;
+  static std::string content(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  // Processes that came out of the tests, workers and what they left included; zombies, which have no environment, are
+  // not. With `parent`: its children among them.
+  static std::vector<pid_t> processes(pid_t parent = 0) {
+    std::vector<pid_t> found;
     for (const auto& entry : fs::directory_iterator("/proc")) {
-      std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-      const std::string line{std::istreambuf_iterator<char>(file), {}};
-      if (line.find(text) != std::string::npos) ++found;
+      if (content(entry.path() / "environ").find(fmt::format("{}={}", mark, folder)) == std::string::npos) continue;
+      if (parent != 0 &&
+          content(entry.path() / "status").find(fmt::format("\nPPid:\t{}\n", parent)) == std::string::npos)
+        continue;
+      found.push_back(std::stoi(entry.path().filename().string()));
     }
     return found;
   }
@@ -112,7 +129,7 @@ TEST_F(JobsCli, ErrorsAreThoseOfOneJob) {
   EXPECT_EQ(same(lying("abort"))["summary"]["cases"]["error(crash)"], 6);
   EXPECT_EQ(same(lying("force_input"))["summary"]["cases"]["error(input_modified)"], 6);
   EXPECT_EQ(same(lying("daemon_hang") + " --variants none --timeout 0.6")["summary"]["cases"]["error(timeout)"], 6);
-  EXPECT_EQ(processes_with(corpus), 0) << "also what moved to a session of its own is ended";
+  EXPECT_TRUE(processes().empty()) << "also what moved to a session of its own is ended";
 }
 
 // Restarts are counted as one worker would have made them, whatever was run ahead of them.
@@ -138,11 +155,53 @@ TEST_F(JobsCli, ATimeThatIsOverEndsAllOfThem) {
       qkcts(fmt::format("run {} --jobs 3 --variants none --max-time 0.5 -o {}", lying("hang"), path("over")));
   EXPECT_EQ(over.code, 5) << over.out << over.err;
   EXPECT_EQ(findings("over")["summary"]["cases"]["not_run"], 6);
-  EXPECT_EQ(processes_with(corpus), 0);
+  EXPECT_TRUE(processes().empty());
+}
+
+// The first case hangs to the end; what the other lane ran meanwhile is judged all the same.
+TEST_F(JobsCli, WhatIsReadyAtTheEndIsJudged) {
+  const std::string run =
+      fmt::format("run {} --jobs 2 --variants none --no-plain -o {}", lying("hang_short"), path("ready"));
+  qkcts(run + " --max-time 1.5");
+  const Json cases = findings("ready")["summary"]["cases"];
+  EXPECT_GE(cases["pass"].get<int>(), 1) << cases.dump();
+  EXPECT_EQ(cases["pass"].get<int>() + cases["not_run"].get<int>(), 6) << cases.dump();
+  EXPECT_GE(cases["not_run"].get<int>(), 1) << cases.dump();
+}
+
+// By an adapter that replaces it when it is started, between the opening here and that in the lanes.
+TEST_F(JobsCli, AllLanesReadTheCorpusOfTheRun) {
+  const std::string mine = path("swapped.h5"), second = path("second.h5");
+  const std::string generate = "generate --contract plain_sdpa --shape 1,2,1,3,5,8,6 --format binary32 --seed {} -o {}";
+  ASSERT_EQ(qkcts(fmt::format(fmt::runtime(generate), 1, mine)).code, 0);
+  ASSERT_EQ(qkcts(fmt::format(fmt::runtime(generate), 2, second)).code, 0);
+  written("swap.sh", fmt::format("mv {} {} 2>/dev/null; exec {}", second, mine, QKCTS_LYING_COMMAND));
+  const ProgramOutput run = qkcts(fmt::format("run 'cmd:sh {}' {} --jobs 2", path("swap.sh"), mine));
+  EXPECT_EQ(run.code, 3) << run.out << run.err;
+  EXPECT_EQ(run.err, fmt::format("qkcts: {}: was changed while the run began\n", mine));
+}
+
+TEST_F(JobsCli, ALaneThatIsKilledEndsTheRunWithOneError) {
+  for (const bool with_journal : {false, true}) {
+    const pid_t child = started(with_journal ? "-o " + path("lane") : std::string());
+    for (int i = 0; i < 2000 && processes().size() < 5; ++i)  // the run, two lanes and a worker of each
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const std::vector<pid_t> lanes = processes(child);
+    EXPECT_GE(lanes.size(), 2u);
+    for (const pid_t lane : lanes) kill(lane, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 6);
+    const std::string said = read_text_file(path("said"));
+    EXPECT_TRUE(is_one_line(said)) << said;
+    EXPECT_NE(said.find("the process that ran it for --jobs was killed"), std::string::npos) << said;
+    EXPECT_EQ(said.find("internal error"), std::string::npos) << said;
+    EXPECT_EQ(said.find("journal: go on with --resume") != std::string::npos, with_journal) << said;
+    EXPECT_TRUE(processes().empty());
+  }
 }
 
 TEST_F(JobsCli, SignalsLeaveAReportThatIsGoneOnWithByAnyNumberOfJobs) {
-  const std::string adapter = test_adapter("lying") + "?fault=slow";
   const auto journaled = [](const std::string& reports) {
     const std::string file = path(reports + "/run.part");
     const std::string text = fs::exists(file) ? read_text_file(file) : std::string();
@@ -150,25 +209,25 @@ TEST_F(JobsCli, SignalsLeaveAReportThatIsGoneOnWithByAnyNumberOfJobs) {
     for (std::size_t at = 0; (at = text.find("\"implementation\"", at)) != std::string::npos; ++at) ++cases;
     return cases;
   };
-  const std::string run = fmt::format("run '{}' {} --variants none", adapter, corpus);
+  const std::string run = fmt::format("run {} --variants none", lying("slow"));
   ASSERT_EQ(qkcts(run + " -o " + path("whole")).code, 0);
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     const std::string reports = fmt::format("signal{}", signal);
-    const pid_t child = started(adapter, reports);
+    const pid_t child = started("-o " + path(reports));
     for (int i = 0; i < 2000 && journaled(reports) < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_GE(processes().size(), 3u) << "the run and two lanes";
     kill(child, signal);
     int status = 0;
     waitpid(child, &status, 0);
     if (signal == SIGKILL) {
       EXPECT_TRUE(WIFSIGNALED(status));
-      for (int i = 0; i < 400 && processes_with(corpus) > 0; ++i)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      for (int i = 0; i < 400 && !processes().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     } else {
       ASSERT_TRUE(WIFEXITED(status));
       EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
       EXPECT_GE(findings(reports)["summary"]["cases"]["pass"].get<int>(), 2);
     }
-    EXPECT_EQ(processes_with(corpus), 0) << signal;
+    EXPECT_TRUE(processes().empty()) << signal;
     const ProgramOutput rest = qkcts(run + " --resume --jobs 3 -o " + path(reports));
     EXPECT_EQ(rest.code, 0) << rest.out << rest.err;
     EXPECT_EQ(findings(reports), findings("whole"));

@@ -170,6 +170,50 @@ TEST_F(ResumeCli, ADamagedJournalIsBadInput) {
   }
 }
 
+// A journal takes the place of nothing that is somebody's, and nothing is written through a link.
+TEST_F(ResumeCli, ANewJournalReplacesJournalsAlone) {
+  const std::string cut = R"({"adapter":{"description":"of a write that was cut sh)";
+  const auto command = [](const std::string& reports, const std::string& more = "") {
+    return fmt::format("run scalar {} --variants none --no-plain -o {} {}", corpus, path(reports), more);
+  };
+  const auto refused = [](const std::string& arguments, int code) {
+    const ProgramOutput result = qkcts(arguments);
+    EXPECT_EQ(result.code, code) << arguments << result.out << result.err;
+    EXPECT_TRUE(is_one_line(result.err)) << result.err;
+    EXPECT_NE(result.err.find("run.part: is "), std::string::npos) << result.err;
+  };
+  fs::create_directories(path("mine"));
+  const std::string part = path("mine/run.part"), victim = path("victim.h5");
+  fs::copy_file(corpus, victim);
+  for (const bool soft : {true, false}) {
+    soft ? fs::create_symlink(victim, part) : fs::create_hard_link(victim, part);
+    refused(command("mine"), 2);
+    EXPECT_EQ(read_text_file(victim), read_text_file(corpus));
+    fs::remove(part);
+  }
+  written("mine/run.part", "my notes");
+  refused(command("mine"), 2);
+  refused(command("mine", "--resume"), 3);
+  EXPECT_EQ(read_text_file(part), "my notes");
+  fs::remove(part);
+
+  const std::string other = written("other.part", cut);
+  for (const bool soft : {true, false}) {  // a journal, but that of a run elsewhere
+    soft ? fs::create_symlink(other, part) : fs::create_hard_link(other, part);
+    EXPECT_EQ(qkcts(command("mine")).code, 0);
+    EXPECT_EQ(read_text_file(other), cut);
+    EXPECT_FALSE(fs::exists(fs::symlink_status(part)));
+  }
+  fs::create_symlink(path("nowhere"), part);
+  EXPECT_EQ(qkcts(command("mine")).code, 0);
+  EXPECT_FALSE(fs::exists(path("nowhere")));
+  for (const char* more : {"", "--resume"}) {
+    fs::remove(path("mine/run.json"));
+    written("mine/run.part", cut);
+    EXPECT_EQ(qkcts(command("mine", more)).code, 0) << more;
+  }
+}
+
 // Files may not grow beyond a few blocks, at several sizes, so that the run stops at several places; then they may.
 TEST_F(ResumeCli, OutOfSpaceKeepsWhatWasJudged) {
   written("plan.json", R"({"schema": "qkcts-plan/1", "suite": "pairs", "seed": 1, "groups": [

@@ -200,6 +200,32 @@ TEST(CommandAdapterTest, TheHostKeepsToItsSchemaAndSaysStop) {
   EXPECT_EQ(orders, (std::vector<std::string>{"hello", "describe", "run", "run", "stop"}));
 }
 
+// Also when its process is replaced because its runtime failed.
+TEST(CommandAdapterTest, ACommandThatIsReplacedIsToldToStop) {
+  PrivateFolder folder;
+  const std::string heard = folder.path() + "/heard";
+  CommandAdapter adapter(command("internal " + heard));
+  EXPECT_EQ(adapter.run().verdict, Verdict::error_protocol);
+  std::ifstream file(heard);
+  std::string last;
+  for (std::string line; std::getline(file, line);) last = line;
+  EXPECT_EQ(parse_json(last, "host").at("do"), "stop");
+}
+
+TEST(CommandAdapterTest, ACommandThatIsNoLongerAvailableIsAnErrorOfTheCase) {
+  for (const bool in_process : {false, true}) {
+    PrivateFolder folder;
+    const AdapterSpec spec = command("lost " + folder.path() + "/heard");
+    const auto runner = in_process ? in_process_runner(spec) : worker_runner(spec, limits);
+    const AdapterDescription description = description_from_json(runner->open(true).description, "command");
+    const auto run = [&] { return run_case(*runner, description, plain_golden_case(), {}); };
+    EXPECT_EQ(run().verdict, Verdict::error_crash);
+    const CaseResult next = run();
+    EXPECT_EQ(next.verdict, AdapterError("").verdict()) << next.detail;
+    EXPECT_NE(next.detail.find("no longer usable: no such device"), std::string::npos) << next.detail;
+  }
+}
+
 TEST(CommandWords, QuotesKeepWhatTheyHold) {
   using Words = std::vector<std::string>;
   EXPECT_EQ(command_words("a  b\tc", ""), (Words{"a", "b", "c"}));

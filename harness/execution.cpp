@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/execution.hpp"
 
-#include <cfenv>
 #include <chrono>
 
+#include "harness/floating_point_environment.hpp"
 #include "harness/placed_case.hpp"
 
 namespace qkcts {
-namespace {
-
-// Rounding mode, FTZ, DAZ and exception masks as they were: what a kernel leaves behind must reach neither the judge
-// nor the next case.
-class FloatingPointEnvironment {
- public:
-  FloatingPointEnvironment() { std::fegetenv(&saved_); }
-  ~FloatingPointEnvironment() { std::fesetenv(&saved_); }
-  FloatingPointEnvironment(const FloatingPointEnvironment&) = delete;
-  FloatingPointEnvironment& operator=(const FloatingPointEnvironment&) = delete;
-
- private:
-  std::fenv_t saved_{};
-};
-
-}  // namespace
 
 Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement,
                   TensorLayout layout) {

@@ -28,6 +28,8 @@ struct KindMark {
 };
 
 constexpr std::array marks = {
+    // Also where its first line was cut off: no more is asked than how it begins.
+    KindMark{FileKind::journal, "{\"adapter\":{\"description\":", ""},
     KindMark{FileKind::corpus, hdf5, schema::format_name},
     KindMark{FileKind::requests, hdf5, exchange::requests_format},
     KindMark{FileKind::results, hdf5, exchange::results_format},
@@ -52,6 +54,7 @@ constexpr std::array marks = {
     KindMark{FileKind::adequacy, "right kernels: ", ""},
     KindMark{FileKind::page, "<!DOCTYPE html>", ": conformance report</title>"},
     KindMark{FileKind::markdown, "# ", "\n## By stage\n"},
+    KindMark{FileKind::markdown, "# ", "qkcts certify "},
     KindMark{FileKind::junit, "<?xml ", "<testsuites "},
     KindMark{FileKind::ctrf, "{", "\"reportFormat\": \"CTRF\""},
     KindMark{FileKind::code_quality, "[", "\"check_name\": \"qkcts."},
@@ -116,6 +119,8 @@ std::string_view kind_name(FileKind kind) {
       return "a Code Quality report of qkcts";
     case FileKind::drawing:
       return "what `qkcts inspect --svg` draws";
+    case FileKind::journal:
+      return "the journal of a run, as `qkcts run -o` writes it";
   }
   return {};
 }

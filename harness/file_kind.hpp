@@ -28,6 +28,7 @@ enum class FileKind : std::uint8_t {
   ctrf,
   code_quality,
   drawing,
+  journal,
 };
 
 // "a corpus", "the run.json of a run", with its article.

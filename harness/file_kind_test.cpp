@@ -17,6 +17,7 @@
 #include "harness/report_html.hpp"
 #include "harness/report_junit.hpp"
 #include "harness/report_markdown.hpp"
+#include "harness/run_journal.hpp"
 #include "harness/sample_record.hpp"
 #include "harness/test_adapters/test_adapters.hpp"
 
@@ -60,6 +61,12 @@ TEST_F(FileKinds, WhatEachWriterWritesIsOfItsKind) {
       {FileKind::adequacy, diagnosis_study_csv({})},
   };
   for (const auto& [kind, text] : texts) EXPECT_EQ(file_kind(written("file", text)), kind) << text.substr(0, 200);
+  {
+    const RunJournal journal(folder, failing, nullptr);
+    EXPECT_EQ(file_kind(path("run.part")), FileKind::journal);
+    const std::string head = read_text_file(path("run.part"));
+    EXPECT_EQ(file_kind(written("file", head.substr(0, head.size() / 2))), FileKind::journal) << "a write cut short";
+  }
   EXPECT_EQ(file_kind(smoke), FileKind::corpus);
   ASSERT_GT(export_requests(smoke, {}, path("requests.h5")), 0u);
   EXPECT_EQ(file_kind(path("requests.h5")), FileKind::requests);

@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::string_view relation_test = "relation";
 
+// GoogleTest knows no other way out of --gtest_repeat=-1.
+struct RoundsAreOver {};
+
 class RegisteredTest : public testing::Test {
  public:
   RegisteredTest(StageTest test, const StageTestHooks& hooks, std::exception_ptr& end)
@@ -51,8 +54,11 @@ class RegisteredTest : public testing::Test {
 // Prints nothing: the run has its own progress and reports.
 class RoundListener : public testing::EmptyTestEventListener {
  public:
-  explicit RoundListener(const StageTestHooks& hooks) : hooks_(hooks) {}
-  void OnTestIterationStart(const testing::UnitTest& all, int) override { hooks_.before_round(selected_cases(all)); }
+  RoundListener(const StageTestHooks& hooks, const std::exception_ptr& end) : hooks_(hooks), end_(end) {}
+  void OnTestIterationStart(const testing::UnitTest& all, int round) override {
+    if (round > 0 && (end_ || hooks_.is_over())) throw RoundsAreOver();
+    hooks_.before_round(selected_cases(all));
+  }
 
  private:
   static std::vector<std::string> selected_cases(const testing::UnitTest& all) {
@@ -70,6 +76,7 @@ class RoundListener : public testing::EmptyTestEventListener {
   }
 
   const StageTestHooks& hooks_;
+  const std::exception_ptr& end_;
 };
 
 std::string name_of(const StageTest& test) {
@@ -114,8 +121,11 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
 #endif
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
-  listeners.Append(new RoundListener(hooks));
-  [[maybe_unused]] const int outcome = RUN_ALL_TESTS();  // the exit code follows from the verdicts
+  listeners.Append(new RoundListener(hooks, end));
+  try {
+    [[maybe_unused]] const int outcome = RUN_ALL_TESTS();  // the exit code follows from the verdicts
+  } catch (const RoundsAreOver&) {                         // what was found is whole, or `end` says why not
+  }
   if (end) std::rethrow_exception(end);
   return testing::GTEST_FLAG(list_tests) ? RegisteredRun::listed : RegisteredRun::ran;
 }

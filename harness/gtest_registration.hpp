@@ -29,6 +29,7 @@ struct StageTestHooks {
   std::function<StageTestResult(const StageTest&)> run;
   // Before each repetition (--gtest_repeat): the cases of which a stage is selected, in the order of their tests.
   std::function<void(const std::vector<std::string>& slugs)> before_round;
+  std::function<bool()> is_over;  // whether nothing is run any more; then no further repetition begins
 };
 
 enum class RegisteredRun { ran, listed };

@@ -8,6 +8,7 @@
 
 #include "harness/quick_distance.hpp"
 #include "harness/stage_tally.hpp"
+#include "harness/unwritten_elements.hpp"
 
 namespace qkcts {
 namespace {
@@ -115,57 +116,6 @@ Verdict stage_verdict(const StageJudgement& s) {
   if (s.counts.judged + s.counts.exact > 0) return Verdict::pass;
   if (s.counts.mistrusted > 0) return Verdict::mistrusted;
   return s.counts.domain > 0 ? Verdict::domain : Verdict::skipped;
-}
-
-template <class Pattern>
-void find_unwritten(StageJudgement& result, std::span<const std::byte> got, std::uint64_t poison,
-                    std::size_t row_length) {
-  const std::size_t count = got.size() / sizeof(Pattern);
-  const auto at = [&](std::size_t i) {
-    Pattern pattern;
-    std::memcpy(&pattern, got.data() + i * sizeof(Pattern), sizeof pattern);
-    return pattern;
-  };
-  std::uint64_t unwritten = 0;
-  for (std::size_t i = 0; i < count; ++i) unwritten += at(i) == poison ? 1 : 0;
-  result.unwritten = unwritten;
-  if (unwritten == 0) return;
-  std::size_t first = 0;
-  while (at(first) != poison) ++first;
-  result.first_unwritten = {static_cast<std::uint32_t>(first / row_length),
-                            static_cast<std::uint32_t>(first % row_length)};
-}
-
-void find_unwritten(StageJudgement& result, std::span<const std::byte> got, Format format, std::size_t row_length) {
-  const std::uint64_t poison = poison_pattern(format);
-  switch (parameters(format).bits) {
-    case 64:
-      return find_unwritten<std::uint64_t>(result, got, poison, row_length);
-    case 32:
-      return find_unwritten<std::uint32_t>(result, got, poison, row_length);
-    case 16:
-      return find_unwritten<std::uint16_t>(result, got, poison, row_length);
-    default:
-      return find_unwritten<std::uint8_t>(result, got, poison, row_length);
-  }
-}
-
-// As decode() says it of each.
-void decode_all(Format format, const std::byte* patterns, std::span<double> values) {
-  if (format == Format::binary32) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      float value;
-      std::memcpy(&value, patterns + i * sizeof value, sizeof value);
-      values[i] = static_cast<double>(value);
-    }
-    return;
-  }
-  const auto size = static_cast<std::size_t>(parameters(format).bits / 8);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::uint64_t pattern = 0;
-    std::memcpy(&pattern, patterns + i * size, size);
-    values[i] = decode(format, pattern);
-  }
 }
 
 std::string_view clause_of(qkcts_stage stage, ElementRule rule, const RowContext& context) {
@@ -290,41 +240,62 @@ class RowJudge {
 
  private:
   void judge_block(std::size_t stored, std::size_t begin, std::size_t end) {
-    const std::size_t first = stored * length_, row = golden_.values.rows[stored];
+    const std::size_t count = end - begin, first = stored * length_ + begin;
     if (limited_) {
       for (std::size_t column = begin; column < end; ++column) judge_exactly(stored, column);
       return;
     }
-    std::array<double, quick_elements> values{};
-    decode_all(format_, got_.data() + (row * length_ + begin) * size_, std::span(values).first(end - begin));
-    QuickDistances quick;
     const ProvenStage& z = golden_.values;
-    measure_quickly(format_, end - begin, values.data(), z.hi.data() + first + begin, z.lo.data() + first + begin,
-                    budget_.delta.data() + first + begin, quick);
-    settle(quick, first + begin, end - begin);
-    for (std::size_t from = 0, to = 0; from < end - begin; from = to) {
-      while (to < end - begin && quick.settled[to] == quick.settled[from]) ++to;
-      if (quick.settled[from] != 0 && tally_.add_within(stored, begin + from, quick, from, to)) continue;
-      for (std::size_t column = begin + from; column < begin + to; ++column) judge_exactly(stored, column);
+    UlpSums sums = tally_.sums();
+    measure_quickly(format_, count, got_.data() + (z.rows[stored] * length_ + begin) * size_, z.hi.data() + first,
+                    z.lo.data() + first, budget_.delta.data() + first, quick_, sums);
+    if (quick_.all_settled && all_by_delta(first, count))
+      return offer_worst(stored, begin, tally_.add_block(stored, begin, quick_, count, sums));
+    for (std::size_t from = 0, to = 0; from < count; from = to) {
+      const bool settled = is_settled(first, from);
+      for (to = from + 1; to < count && is_settled(first, to) == settled;) ++to;
+      if (settled) {
+        offer_worst(stored, begin, tally_.add_within(stored, begin, quick_, from, to));
+      } else {
+        for (std::size_t column = begin + from; column < begin + to; ++column) judge_exactly(stored, column);
+      }
     }
   }
 
   // Only what Delta judges, and trusts, is settled by its distance.
-  void settle(QuickDistances& quick, std::size_t first, std::size_t count) const {
+  bool is_by_delta(std::size_t index) const {
+    const ElementRule rule = golden_.values.rule[index];
+    return ((rule == ElementRule::budget) | (rule == ElementRule::budget_exact)) &
+           (budget_.trust[index] == Trust::judged);
+  }
+  bool is_settled(std::size_t first, std::size_t i) const { return quick_.odd[i] == 0 && is_by_delta(first + i); }
+  bool all_by_delta(std::size_t first, std::size_t count) const {
+    static_assert(static_cast<int>(ElementRule::budget) == 0 && static_cast<int>(ElementRule::budget_exact) == 1 &&
+                  static_cast<int>(Trust::judged) == 0);
     const ElementRule* const rules = golden_.values.rule.data() + first;
     const Trust* const trust = budget_.trust.data() + first;
-    for (std::size_t i = 0; i < count; ++i)
-      quick.settled[i] &= static_cast<std::uint8_t>(
-          ((rules[i] == ElementRule::budget) | (rules[i] == ElementRule::budget_exact)) & (trust[i] == Trust::judged));
+    std::uint8_t other = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      other |= static_cast<std::uint8_t>(static_cast<std::uint8_t>(rules[i]) & 0xfe);
+      other |= static_cast<std::uint8_t>(trust[i]);
+    }
+    return other == 0;
   }
 
-  void judge_exactly(std::size_t stored, std::size_t column) {
+  void offer_worst(std::size_t stored, std::size_t begin, std::optional<std::size_t> worst) {
+    if (worst) tally_.offer_worst(judged(stored, begin + *worst));
+  }
+
+  void judge_exactly(std::size_t stored, std::size_t column) { tally_.add(judged(stored, column), stored); }
+
+  JudgedElement judged(std::size_t stored, std::size_t column) {
     const std::uint32_t row = golden_.values.rows[stored];
-    if (!context_) context_ = row_context(golden_.values, stored * length_, length_, softmax_);
+    if (!context_ && !is_by_delta(stored * length_ + column))
+      context_ = row_context(golden_.values, stored * length_, length_, softmax_);
     JudgedElement element = judge_element(stage_, storage_, pattern_at(got_, row * length_ + column, size_), golden_,
-                                          stored * length_ + column, budget_, *context_);
+                                          stored * length_ + column, budget_, context_ ? *context_ : RowContext{});
     element.place = {row, static_cast<std::uint32_t>(column)};
-    tally_.add(element, stored);
+    return element;
   }
 
   const GoldenStage& golden_;
@@ -336,7 +307,8 @@ class RowJudge {
   const std::span<const std::byte> got_;
   const bool limited_;
   StageTally& tally_;
-  std::optional<RowContext> context_;  // of the row, once it is needed
+  std::optional<RowContext> context_;  // of the row, once it is needed; Delta asks for none
+  QuickDistances quick_;
 };
 
 }  // namespace
@@ -347,10 +319,16 @@ StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::siz
   const Format format = stage_format(stage, golden.input.inputs.format);
   const auto length = static_cast<std::size_t>(row_length(stage, golden.input.shape));
   StageJudgement result;
-  find_unwritten(result, got, format, length);
+  UnwrittenElements unwritten(format, got, length);
   StageTally tally(result, limit, stored.rows.size(), length);
   RowJudge rows(golden, stage, profile, got, limit, tally);
-  for (std::size_t row = 0; row < stored.rows.size(); ++row) rows.judge(row);
+  for (std::size_t row = 0; row < stored.rows.size(); ++row) {
+    unwritten.search_to((stored.rows[row] + std::size_t{1}) * length);  // while its bytes are near anyway
+    rows.judge(row);
+  }
+  unwritten.search_to(got.size() / static_cast<std::size_t>(parameters(format).bits / 8));
+  result.unwritten = unwritten.count();
+  result.first_unwritten = unwritten.first();
   tally.finish();
   result.verdict = stage_verdict(result);
   return result;

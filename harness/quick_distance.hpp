@@ -14,15 +14,23 @@ namespace qkcts {
 inline constexpr std::size_t quick_elements = 64;
 
 struct QuickDistances {
-  // Of element i: its distance is settled, and it is within Delta. Else the figures mean nothing.
-  std::array<std::uint8_t, quick_elements> settled;
-  std::array<double, quick_elements> ulps, ratio;
-  std::array<double, quick_elements> signed_ulps;   // negative where got < z.hi
-  std::array<double, quick_elements> outward_ulps;  // negative where |got| < |z.hi|
+  bool all_settled = false;
+  double largest_ratio = 0;  // where all are settled
+  // Of element i: 0 if its distance is settled, and it is within Delta. Else the figures mean nothing.
+  alignas(64) std::array<std::uint64_t, quick_elements> odd;
+  alignas(64) std::array<double, quick_elements> ulps, ratio;
+  // 2i: ulps, negative where got < z.hi; 2i + 1: negative where |got| < |z.hi|. They are added side by side.
+  alignas(64) std::array<double, 2 * quick_elements> signed_and_outward;
 };
 
-// `got` are values of `format` as numbers; z = hi + lo/256 * ulp64(hi). At most quick_elements.
-void measure_quickly(Format format, std::size_t count, const double* got, const double* hi, const std::int16_t* lo,
-                     const float* delta, QuickDistances& distances);
+struct UlpSums {
+  double ulps = 0, signed_ulps = 0, outward_ulps = 0;
+};
+
+// `got`: patterns of `format`; z = hi + lo/256 * ulp64(hi). 1 to quick_elements. Where all are settled, their figures
+// are added to the sums one after the other, while the next ones are measured: bits do not depend on the machine, and
+// the sums cost little.
+void measure_quickly(Format format, std::size_t count, const std::byte* got, const double* hi, const std::int16_t* lo,
+                     const float* delta, QuickDistances& distances, UlpSums& sums);
 
 }  // namespace qkcts

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "conformance/file.hpp"
+#include "harness/file_kind.hpp"
 #include "harness/relation_report.hpp"
 #include "harness/run_json_parts.hpp"
 #include "harness/usage_error.hpp"
@@ -21,10 +22,6 @@ namespace qkcts {
 namespace {
 
 constexpr std::string_view schema = "qkcts-run-part/1";
-
-std::string journal_path(const std::string& folder) {
-  return folder + "/run.part";
-}
 
 // What has to be the same for the findings of two runs to be those of one. Paths are not in it: files may be moved.
 Json identity_of(const Json& run) {
@@ -127,6 +124,8 @@ JournaledRun read_lines(const std::string& path, const RunRecord& head) {
       throw InputError(fmt::format("{}: was changed ({}); remove it to begin anew", origin, error.what()));
     }
   }
+  if (number == 0 && !text.empty() && file_kind(path) != FileKind::journal)
+    throw InputError(fmt::format("{}: is no journal of `qkcts run`; remove it to begin anew", path));
   return run;
 }
 
@@ -147,8 +146,13 @@ JournaledRun read_report(const std::string& path, const RunRecord& head) {
 
 }  // namespace
 
+std::string journal_path(const std::string& folder) {
+  return folder + "/run.part";
+}
+
 JournaledRun journaled_run(const std::string& folder, const RunRecord& head) {
   std::error_code error;
+  require_replaceable(journal_path(folder));  // opening a pipe would wait
   if (std::filesystem::exists(journal_path(folder), error)) return read_lines(journal_path(folder), head);
   const std::string report = folder + "/run.json";
   if (std::filesystem::exists(report, error)) return read_report(report, head);
@@ -170,7 +174,10 @@ RunJournal::RunJournal(const std::string& folder, const RunRecord& head, const J
     : path_(journal_path(folder)) {
   require_replaceable(path_);
   const bool goes_on = known != nullptr && known->bytes > 0;
-  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (goes_on ? 0 : O_TRUNC), 0644);
+  // A new one is a new file: what is there may be another name of a file that is somebody's, or a link to one.
+  if (!goes_on && unlink(path_.c_str()) != 0 && errno != ENOENT)
+    throw WriteError(fmt::format("{}: cannot be replaced: {}", path_, std::strerror(errno)));
+  file_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_APPEND | (goes_on ? 0 : O_CREAT | O_EXCL | O_NOFOLLOW), 0644);
   if (file_ < 0) throw WriteError(fmt::format("{}: {}", path_, std::strerror(errno)));
   if (known != nullptr) seconds_before_ = known->seconds;
   if (goes_on) {

@@ -27,13 +27,17 @@ struct JournaledRun {
 // another run than `head` (adapter, corpus, version, any option), and InputError if it cannot be read.
 JournaledRun journaled_run(const std::string& folder, const RunRecord& head);
 
+// FOLDER/run.part.
+std::string journal_path(const std::string& folder);
+
 // Was everything run that can be? Else --resume has something to do.
 bool nothing_is_left(const RunRecord& record);
 void remove_journal(const std::string& folder);
 
 class RunJournal {
  public:
-  // Begins FOLDER/run.part with what `head` says, or goes on behind the lines of `known`. All calls throw WriteError.
+  // Begins FOLDER/run.part with what `head` says, in the place of what is there, or goes on behind the lines of
+  // `known`. All calls throw WriteError.
   RunJournal(const std::string& folder, const RunRecord& head, const JournaledRun* known);
   ~RunJournal();
   RunJournal(const RunJournal&) = delete;

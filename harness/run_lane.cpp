@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "conformance/json.hpp"
 #include "harness/run_lane_message.hpp"
 
@@ -12,9 +14,9 @@ namespace qkcts {
 namespace {
 
 // What the workers of all lanes may use together is that of one; how many may die is counted where all are known.
-RunRequest request_of_lane(const RunRequest& request) {
+RunRequest request_of_lane(const RunRequest& request, int beside) {
   RunRequest own = request;
-  own.limits.beside = request.jobs;
+  own.limits.beside = beside;
   own.limits.respawns = std::numeric_limits<int>::max();
   return own;
 }
@@ -26,7 +28,7 @@ void work_in_lane(const RunRequest& request, int conversation) {
   if (!first) return;
   MessageReader reader(*first);
   const LaneBeginning beginning = read_lane_beginning(reader);
-  const RunRequest own = request_of_lane(request);
+  const RunRequest own = request_of_lane(request, beginning.beside);
   const AdapterDescription description = described(own, beginning.description);
   std::optional<PlainEvaluation> plain;
   std::optional<CorpusReader> corpus;
@@ -39,6 +41,8 @@ void work_in_lane(const RunRequest& request, int conversation) {
       if (!cases) {
         if (beginning.plain) plain.emplace();
         corpus.emplace(own.corpus_path);
+        if (corpus->info().digest != beginning.corpus_digest)
+          throw InputError(fmt::format("{}: was changed while the run began", own.corpus_path));
         cases.emplace(own, *corpus, description, adapter_runner(own), plain ? &*plain : nullptr);
       }
       write(answer, cases->run(order.slug, order.outputs));

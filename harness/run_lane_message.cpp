@@ -68,11 +68,17 @@ std::optional<std::vector<std::byte>> receive_order(int conversation) {
 void write(MessageWriter& message, const LaneBeginning& beginning) {
   message.put_text(beginning.description);
   message.put(static_cast<std::uint8_t>(beginning.plain));
+  message.put_text(beginning.corpus_digest);
+  message.put(beginning.beside);
 }
 
 LaneBeginning read_lane_beginning(MessageReader& message) {
-  std::string description = message.get_text();
-  return {std::move(description), message.get_flag()};
+  LaneBeginning beginning;
+  beginning.description = message.get_text();
+  beginning.plain = message.get_flag();
+  beginning.corpus_digest = message.get_text();
+  beginning.beside = message.get<int>();
+  return beginning;
 }
 
 void write(MessageWriter& message, const LaneOrder& order) {

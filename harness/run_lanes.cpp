@@ -90,13 +90,18 @@ CaseLanes::~CaseLanes() {
   end_children_except(older_children_);
 }
 
-void CaseLanes::begin(const LaneBeginning& beginning) {
-  MessageWriter message;
-  write(message, beginning);
-  for (const Lane& lane : lanes_) send_to_lane(lane.conversation, message.bytes());  // one that is gone is seen later
+void CaseLanes::begin(LaneBeginning beginning) {
+  beginning_ = std::move(beginning);
 }
 
 void CaseLanes::plan(std::vector<LaneOrder> orders) {
+  if (beginning_) {
+    beginning_->beside = static_cast<int>(std::clamp<std::size_t>(orders.size(), 1, lanes_.size()));
+    MessageWriter message;
+    write(message, *beginning_);
+    for (const Lane& lane : lanes_) send_to_lane(lane.conversation, message.bytes());  // one that is gone is seen later
+    beginning_.reset();
+  }
   waiting_.assign(std::make_move_iterator(orders.begin()), std::make_move_iterator(orders.end()));
   ready_.clear();
   for (Lane& lane : lanes_) lane.wanted = false;
@@ -104,7 +109,7 @@ void CaseLanes::plan(std::vector<LaneOrder> orders) {
 }
 
 bool CaseLanes::is_under_way(const std::string& slug) const {
-  return ready_.contains(slug) ||
+  return is_ready(slug) ||
          std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) { return lane.wanted && lane.slug == slug; });
 }
 
@@ -117,7 +122,8 @@ std::optional<RanCase> CaseLanes::take(const LaneOrder& order) {
     if (const auto found = ready_.find(order.slug); found != ready_.end()) {
       const std::vector<std::byte> answer = std::move(found->second);
       ready_.erase(found);
-      hand_out({});  // so that no lane is idle while this case is written down
+      // So that no lane is idle while this case is written down.
+      if (interruption() == 0 && !is_over(request_.limits.stop_at)) hand_out({});
       MessageReader message(answer);
       return read_ran_case(message);
     }
@@ -152,10 +158,10 @@ void CaseLanes::receive(Lane& lane) {
   auto answer = receive_from_lane(lane.conversation);
   if (!answer) {
     if (interruption() != 0) return;  // the same signal ended it
-    throw std::runtime_error(
-        fmt::format("{}: the process that ran it for --jobs has ended by itself; what was judged "
-                    "stays in the journal: go on with --resume",
-                    lane.slug));
+    throw LaneError(
+        fmt::format("{}: the process that ran it for --jobs was killed, perhaps for want of memory; {}", lane.slug,
+                    request_.journal_folder.empty() ? "run it again, with fewer jobs if that is why"
+                                                    : "what was judged stays in the journal: go on with --resume"));
   }
   if (lane.wanted) ready_[lane.slug] = std::move(*answer);
   lane.slug.clear();

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ namespace qkcts {
 struct LaneBeginning {
   std::string description;  // the text of describe()
   bool plain = false;       // a plain evaluation belongs to each case
+  std::string corpus_digest;
+  int beside = 1;  // lanes that will be at work
+};
+
+// A lane was killed.
+class LaneError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 struct LaneOrder {
@@ -40,13 +49,15 @@ class CaseLanes {
   CaseLanes(const CaseLanes&) = delete;
   CaseLanes& operator=(const CaseLanes&) = delete;
 
-  // Once, before any case.
-  void begin(const LaneBeginning& beginning);
+  // Once, before any case; how many are at work follows from the first plan.
+  void begin(LaneBeginning beginning);
   // The cases that will be asked for, in this order, and are run ahead; of an earlier plan nothing is left.
   void plan(std::vector<LaneOrder> orders);
   // Waits for the case, which is ordered now if it was not planned. Nothing if the run was interrupted meanwhile.
-  // Throws what ended the case in its lane: InputError where the corpus is bad, else std::runtime_error.
+  // Throws what ended the case in its lane: InputError where the corpus is bad, LaneError, else std::runtime_error.
   std::optional<RanCase> take(const LaneOrder& order);
+  // Whether take() has its answer without a wait.
+  bool is_ready(const std::string& slug) const { return ready_.contains(slug); }
 
  private:
   struct Lane {
@@ -63,6 +74,7 @@ class CaseLanes {
 
   const RunRequest& request_;
   std::set<pid_t> older_children_;
+  std::optional<LaneBeginning> beginning_;  // not sent yet
   std::vector<Lane> lanes_;
   std::deque<LaneOrder> waiting_;
   std::map<std::string, std::vector<std::byte>> ready_;  // answers, not read yet

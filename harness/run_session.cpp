@@ -46,7 +46,7 @@ class Session {
     const OpenAnswer answer = opened(*adapter);
     add_adapter(record_, request_, answer);
     if (lanes_) {
-      lanes_->begin({answer.description, record_.plain});
+      lanes_->begin({answer.description, record_.plain, record_.corpus_digest});
     } else {
       cases_ = case_runner(std::move(adapter));
     }
@@ -67,6 +67,7 @@ class Session {
 
   double earlier_seconds() const { return findings_.earlier_seconds(); }
   void finish() { findings_.finish(); }
+  bool is_at_its_end() const { return !end_of_run().empty(); }
 
   StageTestResult run(const StageTest& test) { return test.stage ? run_stage(test) : run_relation(test.slug); }
 
@@ -129,7 +130,8 @@ class Session {
   }
 
   CaseResult run_one(const std::string& slug) {
-    const std::string reason = end_of_run();
+    // What a lane has run is judged, also when nothing more is run.
+    const std::string reason = lanes_ && lanes_->is_ready(slug) ? std::string() : end_of_run();
     // What a relation still needs is run once more: outputs are not in the journal.
     const auto earlier = findings_.earlier_cases().find(slug);
     if (earlier != findings_.earlier_cases().end() && (!reason.empty() || !relations_.needs(slug))) {
@@ -231,7 +233,8 @@ std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress
   record.cases.reserve(slugs.size());  // results are referred to while the run goes on
   const StageTestHooks hooks = {
       [&](const StageTest& test) { return session.run(test); },
-      [&](const std::vector<std::string>& selected_now) { session.begin_round(selected_now); }};
+      [&](const std::vector<std::string>& selected_now) { session.begin_round(selected_now); },
+      [&] { return session.is_at_its_end(); }};
   if (run_registered(tests, request.gtest_arguments, hooks) == RegisteredRun::listed) return std::nullopt;
   session.finish();
   record.interrupted_by = interruption();

@@ -78,6 +78,10 @@ std::size_t machine_memory() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+std::size_t default_resident_bytes(int beside) {
+  return machine_memory() / 5 * 4 / static_cast<std::size_t>(beside);
+}
+
 const char* access_text(FaultAccess access) {
   switch (access) {
     case FaultAccess::read:
@@ -108,8 +112,7 @@ WorkerDeath death_by_fault(const FaultRecord& fault, int signal) {
 }  // namespace
 
 WorkerProcess::WorkerProcess(const WorkerLimits& limits) : limits_(limits) {
-  if (limits_.resident_bytes == 0)
-    limits_.resident_bytes = machine_memory() / 5 * 4 / static_cast<std::size_t>(limits_.beside);
+  if (limits_.resident_bytes == 0) limits_.resident_bytes = default_resident_bytes(limits_.beside);
   adopt_orphans();
   older_children_ = children_of_this_process();
   std::array<int, 2> conversation{}, output{};
@@ -173,8 +176,8 @@ std::variant<std::vector<std::byte>, WorkerDeath> WorkerProcess::exchange(std::s
     case Readiness::memory:
       end();
       drain_output();
-      return WorkerDeath{Verdict::error_memory, fmt::format("more than {} MiB resident; the process group was killed",
-                                                            limits_.resident_bytes >> 20)};
+      return WorkerDeath{Verdict::error_memory, fmt::format("more than {} MiB resident; the process group was killed{}",
+                                                            limits_.resident_bytes >> 20, shared_limit_text())};
     case Readiness::hang_up:
       end();
       drain_output();
@@ -185,6 +188,12 @@ std::variant<std::vector<std::byte>, WorkerDeath> WorkerProcess::exchange(std::s
   end();
   return WorkerDeath{Verdict::not_run,
                      interruption() != 0 ? "interrupted" : "was running when the time that --max-time gives was over"};
+}
+
+// What the default makes of --jobs is not what the same run would have alone.
+std::string WorkerProcess::shared_limit_text() const {
+  if (limits_.beside == 1 || limits_.resident_bytes != default_resident_bytes(limits_.beside)) return {};
+  return fmt::format("; --jobs leaves each worker 1/{} of the default, --memory says otherwise", limits_.beside);
 }
 
 void WorkerProcess::part(std::span<const std::byte> message) {

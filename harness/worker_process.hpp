@@ -67,6 +67,7 @@ class WorkerProcess {
   void drain_output();
   bool answer_complete() const;
   WorkerDeath death_by_itself();
+  std::string shared_limit_text() const;
   std::set<pid_t> counted_processes() const;
   std::size_t resident_bytes() const;
   std::chrono::milliseconds processor_time() const;

@@ -37,7 +37,7 @@ TEST(WorkOrder, IsThatOfThePlanWhereAllFits) {
 }
 
 TEST(WorkOrder, TwoLongCachesAreNotInWorkTogether) {
-  const Plan plan = plan_of({32768, 32768, 16, 17});
+  const Plan plan = plan_of({24576, 24576, 16, 17});
   WorkOrder order(plan);
   EXPECT_EQ(order.start(), 0U);
   EXPECT_EQ(order.start(), 2U);  // passes the second
@@ -52,18 +52,17 @@ TEST(WorkOrder, TwoLongCachesAreNotInWorkTogether) {
 }
 
 TEST(WorkOrder, WhatIsLargerThanAllRoomIsInWorkAlone) {
-  const Plan plan = plan_of({16, 1 << 22, 16});
+  const Plan plan = plan_of({16, 32768, 16, 16});
   WorkOrder order(plan);
   EXPECT_EQ(order.start(), 0U);
-  EXPECT_FALSE(order.start());  // nor what stands behind: its outcome would wait for too large a one
-  order.finish(0);
-  EXPECT_FALSE(order.start());
-  order.take(0);
-  EXPECT_EQ(order.start(), 1U);
-  EXPECT_FALSE(order.start());
-  order.finish(1);
-  order.take(1);
   EXPECT_EQ(order.start(), 2U);
+  order.finish(0);
+  order.finish(2);
+  EXPECT_EQ(order.start(), 1U);
+  EXPECT_FALSE(order.start());  // nothing beside it
+  EXPECT_FALSE(order.all_started());
+  order.finish(1);
+  EXPECT_EQ(order.start(), 3U);
 }
 
 // However many are finished while the first is in work, a bounded number waits.

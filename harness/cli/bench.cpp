@@ -13,6 +13,7 @@
 #include "harness/cli/destination.hpp"
 #include "harness/interruption.hpp"
 #include "harness/usage_error.hpp"
+#include "vectors/file_replacement.hpp"
 #include "vectors/progress_line.hpp"
 
 namespace qkcts::cli {
@@ -36,6 +37,7 @@ int run_bench(const BenchArguments& given) {
     std::vector<std::string> inputs = {request.corpus_path};
     for (const AdapterSpec& adapter : request.adapters) inputs.push_back(adapter.path);
     require_destination(given.output, FileKind::bench, inputs);
+    static_cast<void>(FileReplacement(given.output));  // what is wrong with the name is said before the work
   }
   request.case_glob = given.case_glob;
   request.stages = stages_from_text(given.stages);

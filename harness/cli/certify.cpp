@@ -59,13 +59,26 @@ void require_room(const std::string& folder) {
   if (!fs::is_directory(folder, error) ||
       !std::all_of(fs::directory_iterator(folder), fs::directory_iterator(), is_ours))
     throw WriteError(fmt::format("{}: is there and holds something else than a certificate", folder));
+  const auto inside = [&folder](std::string_view name) { return fmt::format("{}/{}", folder, name); };
+  require_destinations({{inside(package::fresh), FileKind::corpus},
+                        {inside(package::outputs), FileKind::results},
+                        {inside(package::run), FileKind::run},
+                        {inside(package::report), FileKind::page},
+                        {inside(package::summary), FileKind::markdown},
+                        {inside(package::certificate), FileKind::certificate}},
+                       {});
 }
 
-// Where nothing can be certified, an older one stays.
+// The older certificate goes when the new one is there, not before.
 void make_room(const std::string& folder) {
-  std::error_code error;
-  for (const std::string_view name : package::sealed) fs::remove(fmt::format("{}/{}", folder, name), error);
-  fs::remove(fmt::format("{}/{}", folder, package::certificate), error);
+  const auto remove = [&folder](std::string_view name) {
+    std::error_code error;
+    const std::string path = fmt::format("{}/{}", folder, name);
+    fs::remove(path, error);
+    if (error) throw WriteError(fmt::format("{}: cannot be removed: {}", path, error.message()));
+  };
+  std::for_each(package::sealed.begin(), package::sealed.end(), remove);
+  remove(package::certificate);
 }
 
 // A suite with relations would run cases that only they need, outside of what was declared.
@@ -214,16 +227,20 @@ int certify(const CertifyArguments& given) {
     return 5;
   }
   const auto inside = [&](std::string_view name) { return fmt::format("{}/{}", given.output, name); };
-  make_room(given.output);
-  const RunRecord record = run_and_keep(std::move(request), corpus, terms, inside(package::outputs));
+  const std::string outputs = corpus.file("outputs");
+  std::error_code error;
+  fs::remove(outputs, error);  // what an interrupted certification left
+  const RunRecord record = run_and_keep(std::move(request), corpus, terms, outputs);
   fmt::print("{}\n{}", result_table(record), summary_text(record));
   if (record.interrupted_by != 0) return exit_code(record);
   // What is claimed and shown is what stands in run.json, digit for digit: a reviewer has nothing else.
   const std::string text = run_json_text(record);
   const RunRecord stored = record_from_json(text, std::string(package::run));
+  make_room(given.output);
+  place_file(outputs, inside(package::outputs));
+  fs::remove(outputs, error);
   write_file_atomically(inside(package::run), text);
   write_file_atomically(inside(package::report), report_html(stored));
-  std::error_code error;
   fs::copy_file(corpus.file(fresh_suite), inside(package::fresh), error);
   if (error) throw WriteError(fmt::format("{}: cannot be written: {}", inside(package::fresh), error.message()));
   Json body = {{"schema", "qkcts-certificate/1"},

@@ -39,7 +39,7 @@ void require_destinations(const std::vector<Destination>& outputs, const std::ve
   for (const Destination& output : outputs) {
     require_one(output, inputs);
     std::error_code error;
-    const std::string whole = fs::weakly_canonical(output.path, error).string();
+    const std::string whole = fs::weakly_canonical(fs::absolute(output.path, error), error).string();
     if (!known.insert(error ? output.path : whole).second)
       throw UsageError(fmt::format("{}: is named for two outputs", output.path));
   }

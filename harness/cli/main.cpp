@@ -13,6 +13,7 @@
 #include "harness/adapter_error.hpp"
 #include "harness/cli/commands.hpp"
 #include "harness/cli/help_formatter.hpp"
+#include "harness/run_lanes.hpp"
 #include "harness/usage_error.hpp"
 #include "harness/utf8_text.hpp"
 #include "harness/worker.hpp"
@@ -66,6 +67,8 @@ int run_command(const qkcts::cli::Command& command) {
   } catch (const qkcts::AdapterError& error) {
     return report(error, 4);
   } catch (const qkcts::WriteError& error) {
+    return report(error, 6);
+  } catch (const qkcts::LaneError& error) {
     return report(error, 6);
   } catch (const std::system_error& error) {
     if (std::ferror(stdout) != 0) return printed(6);

@@ -139,7 +139,11 @@ int run_and_report(const RunRequest& request, const ReportRequest& reports, cons
   const std::string& folder = reports.folder;
   if (!folder.empty()) {
     make_report_folder(folder);
-    require_destinations(report_destinations(folder), {request.corpus_path, request.adapter.path});
+    std::vector<Destination> outputs = report_destinations(folder);
+    // One that the run goes on with is read before anything is written to it.
+    if (!request.journal_folder.empty() && !request.resume)
+      outputs.push_back({journal_path(folder), FileKind::journal});
+    require_destinations(outputs, {request.corpus_path, request.adapter.path});
   }
   catch_interruption();
   RunDisplay display;

@@ -53,7 +53,7 @@ void say_garbage_or_less() {
 }
 
 void end_in_its_way() {
-  if (is("exit")) _exit(3);
+  if (is("exit") || is("lost")) _exit(3);
   if (is("segfault")) {
     std::signal(SIGSEGV, SIG_DFL);  // a sanitizer would report it and exit
     raise(SIGSEGV);
@@ -146,7 +146,7 @@ void run(const Json& order, Json& answer) {
   if (is("wrong_seq")) answer["seq"] = order.at("seq").get<int>() + 1;
   if (is("wrong_status")) answer["status"] = "fine";
   if (is("unknown_key")) answer["time"] = 3;
-  if (is("unsupported") || is("out_of_memory")) {
+  if (is("unsupported") || is("out_of_memory") || is("internal")) {
     answer["status"] = fault;
     answer["message"] = "no,\nbecause";
     return;
@@ -166,6 +166,7 @@ void run(const Json& order, Json& answer) {
 
 int main(int argc, char** argv) {
   if (argc > 1) fault = argv[1];
+  const bool lost = is("lost") && argc > 2 && std::filesystem::exists(argv[2]);  // an earlier process was here
   if (is("exit_at_once")) return 3;
   if (is("garbage_at_once")) say("welcome");
   for (std::string line; std::getline(std::cin, line);) {
@@ -185,7 +186,7 @@ int main(int argc, char** argv) {
           {"layouts", {"bshd"}},  // says nothing: a command is given files
           {"claims", {{"bitwise_repeatable", is("taps")}, {"batch_invariant", is("large_batch")}}}};
       if (is("no_description")) answer.erase("description");
-      if (is("unavailable")) answer.update({{"status", "unavailable"}, {"message", "no such device"}});
+      if (is("unavailable") || lost) answer.update({{"status", "unavailable"}, {"message", "no such device"}});
     }
     if (what == "run") run(order, answer);
     say(answer.dump());

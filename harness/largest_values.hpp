@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The largest of many numbers, in memory for few: a quantile near the top without the numbers below it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace qkcts {
+
+class LargestValues {
+ public:
+  // At least the `kept` (> 0) largest of all that are added.
+  explicit LargestValues(std::size_t kept);
+
+  // values >= 0, infinity too; `most` at once, at most.
+  static constexpr std::size_t most = 64;
+  void add(const double* values, std::size_t count);
+  // Bit patterns of numbers >= 0 rise as they do; what is below this one need not be added.
+  std::uint64_t floor() const { return floor_; }
+
+  // The one with so many before it in falling order; fewer than `kept` and than were added.
+  double in_place(std::size_t before) const;
+
+ private:
+  void thin();
+
+  std::size_t kept_ = 0, room_ = 0, size_ = 0;
+  std::uint64_t floor_ = 0;
+  std::vector<double> values_;  // of which size_ count
+};
+
+}  // namespace qkcts

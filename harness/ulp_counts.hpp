@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the errors of a stage are spread, in ulps: their histogram, and the largest of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/judgement.hpp"
+#include "harness/largest_values.hpp"
+#include "harness/quick_distance.hpp"
+
+namespace qkcts {
+
+class UlpCounts {
+ public:
+  // At least the `kept` largest are at hand in the end.
+  explicit UlpCounts(std::size_t kept) : largest_(kept) {}
+
+  // ulps >= 0, infinity too.
+  void add(double ulps);
+  // At most quick_elements of them.
+  void add(const double* ulps, std::size_t count);
+
+  std::uint64_t count() const { return count_; }
+  std::array<std::uint64_t, histogram_edges.size() + 1> histogram() const;
+  // The one with so many before it in falling order.
+  double in_place(std::size_t before) const { return largest_.in_place(before); }
+
+ private:
+  static constexpr std::size_t counters = 16;  // side by side, of which every machine uses as many as it has lanes for
+
+  std::uint64_t count_ = 0;
+  alignas(64) std::array<std::array<std::uint32_t, counters>, histogram_edges.size()> above_{};  // each edge
+  LargestValues largest_;
+};
+
+}  // namespace qkcts
