@@ -215,11 +215,11 @@ TEST_F(RunCli, GoogleTestListsFiltersRepeatsAndShards) {
 
 TEST_F(RunCli, RoundsWithoutEndEndWithTheRun) {
   const std::string run = "run scalar " + corpus + " --case 'plain_sdpa/*'", forever = " -- --gtest_repeat=-1";
-  const ProgramOutput over = qkcts(run + " --max-time 0.5" + forever, "timeout 20");
+  const ProgramOutput over = qkcts(run + " --max-time 0.5" + forever, "timeout -s KILL 20");
   EXPECT_TRUE(over.code == 0 || over.code == 1 || over.code == 5) << over.code << over.err;
   for (const int blocks : {10, 20, 40, 80}) {  // where the journal is full, in the first round or in a later one
     const ProgramOutput full =
-        qkcts(run + " -o " + path("rounds") + forever, fmt::format("ulimit -f {}; timeout 20", blocks));
+        qkcts(run + " -o " + path("rounds") + forever, fmt::format("ulimit -f {}; timeout -s KILL 20", blocks));
     EXPECT_EQ(full.code, 6) << blocks << full.err;
     EXPECT_NE(full.err.find("run.part: File too large"), std::string::npos) << full.err;
   }
