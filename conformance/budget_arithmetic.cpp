@@ -32,11 +32,18 @@ BudgetArithmetic::BudgetArithmetic(const Profile& profile, TermSet terms)
       underflow_(underflow(profile, profile.accumulator)),
       sum_underflow_(profile.flush_to_zero || profile.denormals_are_zero ? underflow_ : 0),
       largest_(parameters(profile.accumulator).largest),
+      exp_exponent_(minus_log1m_upper(function_error(profile.k_exp))),
       largest_weight_(largest_) {
   if (profile.probability_storage) {
     weight_roundoff_ = rounding(profile, *profile.probability_storage);
     weight_lambda_ = underflow(profile, *profile.probability_storage);
     largest_weight_ = std::min(largest_, parameters(*profile.probability_storage).largest);
+  }
+  // Operands are stored as the case is, weights perhaps otherwise; binary32 and tf32 end at the same exponent.
+  if (profile.product_growth != 1) {
+    const Format weights = profile.probability_storage.value_or(profile.storage);
+    smallest_aligned_ = std::max(smallest_normal(profile.storage), smallest_normal(weights));
+    least_operand_ = std::min(smallest_subnormal(profile.storage), smallest_subnormal(weights)) / 4;
   }
   // Weights that a matrix unit reads with fewer bits: one more rounding on the way to the product with v.
   if (profile.u_p > 0) {
@@ -75,10 +82,6 @@ double BudgetArithmetic::product_growth(BudgetTerm term, double n, double slots,
     return term == BudgetTerm::softmax_sum ? plain : by_unit;
   }
   return profile_.product_growth > 1 ? std::max(plain, by_unit) : plain;
-}
-
-double BudgetArithmetic::exp_exponent(BudgetTerm term) const {
-  return on(term) * minus_log1m_upper(function_error(profile_.k_exp));
 }
 
 double BudgetArithmetic::inverse_root(BudgetTerm term) const {

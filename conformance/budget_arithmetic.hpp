@@ -63,7 +63,7 @@ class BudgetArithmetic {
     return on(term) * profile_.b_cos + (2 * profile_.k_cos + 1) * lambda(term);
   }
   // -ln(1 - a) >= ln(1 + a): how far one exponential moves the exponent of a weight.
-  double exp_exponent(BudgetTerm term) const;
+  double exp_exponent(BudgetTerm term) const { return on(term) * exp_exponent_; }
   double division(BudgetTerm term) const { return on(term) * function_error(profile_.k_div); }
   // A quotient, as a division or as a reciprocal and a product.
   double quotient(BudgetTerm term) const { return on(term) * joined(function_error(profile_.k_div), roundoff_); }
@@ -81,6 +81,18 @@ class BudgetArithmetic {
   // An operand of a product as the matrix unit reads it (M1): relative error, and absolute one where it is subnormal.
   double operand_roundoff(MatrixOperand operand) const { return on(BudgetTerm::matrix_operands) * read_off(operand); }
   double operand_lambda() const { return on(BudgetTerm::matrix_operands) * profile_.operand_underflow; }
+  // As how large a subnormal operand counts where a matrix unit aligns products (M2): the smallest normal number of
+  // their format. 0: no unit.
+  double smallest_aligned() const { return on(BudgetTerm::matrix_alignment) * smallest_aligned_; }
+  // Less than the smallest number of that format but 0, by a factor that covers log2 e and the roundings before it.
+  double least_operand() const { return least_operand_; }
+  // Do products of operands end where the accumulator does?
+  bool unit_meets_underflow() const { return smallest_aligned_ == smallest_normal(profile_.accumulator); }
+  // A unit cuts products off there at a quantum, where lambda may be half of one: what it loses, in lambda.
+  double unit_underflow() const {
+    const bool is_half = profile_.accumulator == Format::binary32 && underflow_ < smallest_subnormal(Format::binary32);
+    return unit_meets_underflow() && is_half ? 2 : 1;
+  }
 
   // Storage rounding of an observed stage.
   StorageRounding storage(Format format) const;
@@ -131,7 +143,7 @@ class BudgetArithmetic {
   int online_block() const { return profile_.online_block; }
   // The plain roundoff, for questions of range that no term switches.
   double range_roundoff() const { return roundoff_; }
-  double range_exp() const { return function_error(profile_.k_exp); }
+  double range_exp_exponent() const { return exp_exponent_; }
   // By how much a number may exceed the exact one after k roundings, in questions of range. 1.0001 is more than enough
   // for every accumulator but binary16.
   double range_room(double k) const { return std::max(1.0001, 1 + growth_upper(k, roundoff_)); }
@@ -153,9 +165,12 @@ class BudgetArithmetic {
   double underflow_;
   double sum_underflow_;
   double largest_;
+  double exp_exponent_;
   double weight_roundoff_ = 0;
   double weight_lambda_ = 0;
   double largest_weight_;
+  double smallest_aligned_ = 0;
+  double least_operand_ = 0;
 };
 
 }  // namespace qkcts

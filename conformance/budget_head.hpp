@@ -7,13 +7,14 @@
 
 #include "conformance/budget_operand.hpp"
 #include "conformance/budget_score.hpp"
+#include "conformance/line_numbers.hpp"
 
 namespace qkcts {
 
 struct HeadData {
   HeadData(std::int64_t head_dim, std::int64_t k_len) : keys(head_dim, k_len) {}
   KeyPanel keys;
-  std::vector<double> v;        // [Lk + 1][Dv]; the last row is 0, the value of a sink
+  LineNumbers v;                // [Lk + 1][Dv]; the last row is 0, the value of a sink
   std::vector<double> v_error;  // likewise; empty if every value is read exactly
   bool v_computed = false;      // they are what a norm makes of v: known to 2^-50, and v_error may exceed them
   bool v_domain = false;        // one of them may overflow, and no weight of 0 takes that away

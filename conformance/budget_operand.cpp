@@ -172,10 +172,10 @@ VectorError OperandBudget::first_row(std::int64_t b, std::int64_t h, std::int64_
   const std::vector<double>& x = input_row(row_index(b, h, t));
   vector.magnitude.resize(x.size());
   vector.error.resize(x.size());
-  const bool exactly = arithmetic_.reads_exactly(case_.inputs.format);
-  for (std::size_t i = 0; i < vector.magnitude.size(); ++i) {
-    vector.magnitude[i] = std::fabs(x[i]);
-    vector.error[i] = exactly ? 0 : arithmetic_.operand_error(x[i], case_.inputs.format);
+  std::transform(x.begin(), x.end(), vector.magnitude.begin(), [](double value) { return std::fabs(value); });
+  if (!arithmetic_.reads_exactly(case_.inputs.format)) {
+    std::transform(x.begin(), x.end(), vector.error.begin(),
+                   [&](double value) { return arithmetic_.operand_error(value, case_.inputs.format); });
   }
   return vector;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "conformance/budget_alignment.hpp"
 #include "conformance/budget_extremal.hpp"
 #include "conformance/budget_sums.hpp"
 #include "conformance/lanes.hpp"
@@ -15,12 +16,15 @@ namespace {
 
 using enum BudgetTerm;
 
-void add_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact, OutputSums& sums) {
+// Where weights are not rounded once more (u_p = 0), the spread of the values is multiplied by 0: what comes of it is 0
+// or NaN, whatever the spread, and std::max() of `stored` keeps its first argument before either. So it is left out.
+void add_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact, double u_p,
+              OutputSums& sums) {
   for (std::vector<double>* sum : {&sums.moved, &sums.spread, &sums.weighted, &sums.read}) {
     sum->assign(values.length, 0.0);
   }
   add_value_terms({values.v.data(), w.moved.data(), w.grown.data(), values.v.size(), values.length, exact.data()},
-                  {sums.moved.data(), sums.spread.data(), sums.weighted.data()});
+                  {sums.moved.data(), u_p > 0 ? sums.spread.data() : nullptr, sums.weighted.data()});
   for (std::size_t j = 0; values.error != nullptr && j < values.v.size(); ++j) {
     const double* error = values.error_of(values.v[j]);
     for (std::size_t d = 0; d < values.length; ++d) {
@@ -50,6 +54,34 @@ ValueExtent extent_of(const ValueRows& values) {
   return extent;
 }
 
+// S of M2 for every element, in units of the row sum, where it exceeds the sum of magnitudes; else 0. Weights are
+// normalised before the product, or count against a row sum that is at least `least_sum`. Where operands end with the
+// accumulator, each product costs its block less than P5, P6 and O3 count for it.
+void set_aligned(const RowWeights& w, const ValueRows& values, const ValueExtent& extent,
+                 const BudgetArithmetic& arithmetic, OutputSums& sums) {
+  sums.aligned.assign(values.length, 0.0);
+  const double s = arithmetic.smallest_aligned();
+  if (!(s > 0) || arithmetic.unit_meets_underflow()) {
+    return;
+  }
+  const double stored = (1 + arithmetic.weight_roundoff(probability_storage)) * (1 + w.stored_inverse);
+  const double weight = s * std::max(1.0, 1 / w.least_sum) * stored;
+  for (std::size_t d = 0; d < values.length; ++d) {
+    const double largest = std::max(std::fabs(extent.lowest(d)), std::fabs(extent.highest(d))) + extent.worst_read(d);
+    const double size = w.unbounded ? largest : (sums.weighted[d] + sums.read[d]) / w.shrunk_sum;
+    if (std::max(weight * std::max(largest, s), s * (stored + w.store_flush)) <= size) {
+      continue;
+    }
+    for (std::size_t j = 0; j < values.v.size(); ++j) {
+      const double* error = values.error_of(values.v[j]);
+      const double v = std::fabs(values.v[j][d]) + (error != nullptr ? error[d] : 0);
+      const double share = w.unbounded ? 1 : std::min(1.0, w.grown[j] / w.shrunk_sum);
+      sums.aligned[d] = std::max(sums.aligned[d], stored_size({share * stored + w.store_flush, weight},
+                                                              unit_factor(v, 0, s, arithmetic.least_operand())));
+    }
+  }
+}
+
 // What the elements of a row share.
 struct ElementTerms {
   double n, moved_weight, grown_weight, shrunk_sum, fresh_share, afresh, u_p, inverse, sum_inverse, stored_inverse;
@@ -59,14 +91,12 @@ struct ElementTerms {
 };
 
 template <bool unbounded>
-[[gnu::always_inline]] inline void output_errors_of(const ElementTerms& w, std::size_t length,
-                                                    const double* __restrict exact, const double* __restrict totals,
-                                                    const double* __restrict worst_reads,
-                                                    const double* __restrict lowest, const double* __restrict highest,
-                                                    const double* __restrict moved, const double* __restrict spreads,
-                                                    const double* __restrict weights, const double* __restrict reads,
-                                                    const double* __restrict blurs, const double* __restrict extremal,
-                                                    double* __restrict errors, double* __restrict hulls) {
+[[gnu::always_inline]] inline void output_errors_of(
+    const ElementTerms& w, std::size_t length, const double* __restrict exact, const double* __restrict totals,
+    const double* __restrict worst_reads, const double* __restrict lowest, const double* __restrict highest,
+    const double* __restrict moved, const double* __restrict spreads, const double* __restrict weights,
+    const double* __restrict reads, const double* __restrict blurs, const double* __restrict extremal,
+    const double* __restrict aligned, double* __restrict errors, double* __restrict hulls) {
   for (std::size_t d = 0; d < length; ++d) {
     const double o = std::fabs(exact[d]);
     const double total = sum_upper(totals[d], w.n);
@@ -89,7 +119,7 @@ template <bool unbounded>
         std::max(w.u_p * weighted, w.u_p * w.stored_inverse * ((unbounded ? radius : spread) + first));
     const double second = std::max(first + stored, fresh + w.u_p * weighted) + read * w.stored_inverse;
     const double rounded = weighted * (1 + w.u_p) * w.stored_inverse;
-    const double third = second + w.theta * rounded * w.inverse + w.sum_inverse * (o + second);
+    const double third = second + w.theta * std::max(rounded, aligned[d]) * w.inverse + w.sum_inverse * (o + second);
     const double divided = std::max(rounded * (1 + w.theta) * w.inverse, o + third);
     // Subnormal weights: against |v|, or where they are summed as stored, against |v - o|.
     const double apart = std::max(total, w.n * (radius + first));
@@ -98,7 +128,7 @@ template <bool unbounded>
     const double error = third + w.quotient * divided + flushed * w.inverse * w.stored_inverse;
     // Parts are divided before they are added, so theirs are the roundings of the sum as well.
     const double by_parts = divided * (1 + w.quotient);
-    const double parts = w.whole > 1 ? by_parts : rounded;
+    const double parts = w.whole > 1 ? by_parts : std::max(rounded, aligned[d]);
     const double merged = error + ((o + error) * w.common + w.merge * parts);
     const double judged = sum_upper(merged * w.whole, 4 * w.n + 128);
     const bool fits = total * w.reach * w.weight_room * w.sum_room < w.range;
@@ -115,21 +145,15 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
   const std::size_t length = values.length;
   result.error.resize(length);
   result.hull.resize(length);
-  add_sums(w, values, exact, sums);
+  const double u_p = arithmetic.weight_roundoff(probability_storage);
+  add_sums(w, values, exact, u_p, sums);
   std::optional<ValueExtent> own_extent;
   if (values.extent == nullptr) {
     own_extent = extent_of(values);
   }
   const ValueExtent& extent = values.extent != nullptr ? *values.extent : *own_extent;
   const double n = w.n;
-  double moved_weight = 0;
-  double grown_weight = 0;
-  for (std::size_t j = 0; j < w.moved.size(); ++j) {
-    moved_weight += w.moved[j];
-    grown_weight += w.grown[j];
-  }
   const double u = arithmetic.u(output_sum);
-  const double u_p = arithmetic.weight_roundoff(probability_storage);
   // Sums of blocks or parts that a unit has formed are added one by one, which a sum in any order has counted.
   const double joins = arithmetic.units_only() ? growth_upper(w.rescales + 1, u) : 0;
   const double theta =
@@ -141,6 +165,7 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
   const double weight_room = std::max(1.01, arithmetic.range_room(w.rescales + 8));
   const double sum_room = 1 + growth_upper(4 * (n + slots) + 64, arithmetic.range_roundoff());
   set_blurs(values, exact, extent, sums.blur);
+  set_aligned(w, values, extent, arithmetic, sums);
   if (extremal_form_pays(w)) {
     sums.extremal = extremal_moves(w, values, exact, sums.blur);
   } else {
@@ -148,8 +173,8 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
   }
   ElementTerms terms{};
   terms.n = n;
-  terms.moved_weight = moved_weight;
-  terms.grown_weight = grown_weight;
+  terms.moved_weight = w.moved_sum;
+  terms.grown_weight = w.grown_sum;
   terms.shrunk_sum = w.shrunk_sum;
   terms.fresh_share = w.fresh_share;
   terms.afresh = w.afresh;
@@ -173,14 +198,14 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
   const bool unbounded = w.unbounded;
   in_widest_lanes([=, z = exact.data(), extents = extent.numbers(), moved = sums.moved.data(),
                    spread = sums.spread.data(), weighted = sums.weighted.data(), read = sums.read.data(),
-                   blur = sums.blur.data(), extremal = sums.extremal.data(), error = result.error.data(),
-                   hull = result.hull.data()]() QKCTS_STRAIGHT {
+                   blur = sums.blur.data(), extremal = sums.extremal.data(), aligned = sums.aligned.data(),
+                   error = result.error.data(), hull = result.hull.data()]() QKCTS_STRAIGHT {
     if (unbounded) {
       output_errors_of<true>(terms, length, z, extents.total, extents.worst_read, extents.lowest, extents.highest,
-                             moved, spread, weighted, read, blur, extremal, error, hull);
+                             moved, spread, weighted, read, blur, extremal, aligned, error, hull);
     } else {
       output_errors_of<false>(terms, length, z, extents.total, extents.worst_read, extents.lowest, extents.highest,
-                              moved, spread, weighted, read, blur, extremal, error, hull);
+                              moved, spread, weighted, read, blur, extremal, aligned, error, hull);
     }
   });
 }

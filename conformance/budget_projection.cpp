@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "conformance/budget_alignment.hpp"
+
 namespace qkcts {
 namespace {
 
@@ -42,11 +44,12 @@ ProjectionBudget::ProjectionBudget(const Case& c, const Side& side, const std::v
     weight_bias_ = c.inputs.at(side.weight_bias).values();
   }
   const auto n = static_cast<double>(width_);
-  growth_ = arithmetic.product_growth(projection_dot, n, std::ceil(n / matrix_block) * matrix_block);
+  sum_growth_ = arithmetic.product_growth(projection_dot, n, std::ceil(n / matrix_block) * matrix_block);
   // What a matrix unit drops of an operand when it reads it.
   const double dropped =
       std::max(arithmetic.operand_roundoff(MatrixOperand::q), arithmetic.operand_roundoff(MatrixOperand::k));
-  growth_ = joined(growth_, dropped, dropped);
+  growth_ = joined(sum_growth_, dropped, dropped);
+  sum_growth_ *= (1 + dropped) * (1 + dropped);
   if (with_bias()) {
     growth_ = joined(growth_, arithmetic.u(projection_bias));  // one addition more, wherever it comes in
   }
@@ -59,7 +62,11 @@ void ProjectionBudget::add_entry(Token& token, double magnitude, double error) c
   token.weighted.push_back(error + growth_ * size + lost);
   token.read.push_back(size * (1 + growth_) + lost);
   token.reach.push_back(size);
-  const double flushed = arithmetic_.lambda(projection_underflow) + arithmetic_.sum_lambda(projection_underflow);
+  if (arithmetic_.smallest_aligned() > 0) {
+    token.aligned.push_back({size, magnitude - error, size, 1, 1});
+  }
+  const double flushed = arithmetic_.unit_underflow() * arithmetic_.lambda(projection_underflow) +
+                         arithmetic_.sum_lambda(projection_underflow);
   token.constant += flushed * (1 + growth_) + lost * (size + arithmetic_.operand_lambda());
 }
 
@@ -95,6 +102,10 @@ ProjectionBudget::Token ProjectionBudget::normed_token(const std::vector<double>
     const double unscaled = std::fabs(element.unscaled) + element.blur;
     const double own = elements.error(x[e], error[e], p, unscaled);
     add_entry(token, std::fabs(element.value) + element.blur, own);
+    if (!token.aligned.empty()) {
+      AlignedEntry& aligned = token.aligned.back();
+      aligned.least = (aligned.least - 2 * element.blur) * (1 - token.common);  // the magnitude was given from above
+    }
     token.domain = elements.overflows(x[e], error[e], p);
     if (folds) {
       // The gain may be multiplied into the weights, 1/d after the sum: the factors c, 1/d, g and W in any order.
@@ -106,6 +117,13 @@ ProjectionBudget::Token ProjectionBudget::normed_token(const std::vector<double>
       token.read.back() += lambda * (1 + 2 * one) * lost;
       token.reach.back() = std::max(token.reach.back(), f.c * std::max(1.0, f.r) * std::max(1.0, f.g));
       token.partial = std::max(token.partial, std::max(1.0, f.c) * std::max(1.0, f.r) * std::max(1.0, f.g));
+      if (!token.aligned.empty()) {
+        AlignedEntry& aligned = token.aligned.back();
+        aligned.matrix = std::min(1.0, f.r) * std::min(1.0, f.g);
+        aligned.least = std::min(aligned.least, f.c * aligned.matrix * (1 - shared.common));
+        aligned.most = token.reach.back();
+        aligned.outside = std::max(1.0, f.c) * std::max(1.0, f.r) * std::max(1.0, f.g);
+      }
     }
   }
   return token;
@@ -135,6 +153,9 @@ ProjectionBudget::Token ProjectionBudget::rounded_token(const std::vector<double
     const double moved = norm_point_.moved(y.value, y.blur, y.error);
     token.domain = y.domain || !std::isfinite(moved);
     add_entry(token, norm_point_.exact({y.value - y.blur, y.value + y.blur}).size(), moved);
+    if (!token.aligned.empty()) {
+      token.aligned.back().least -= moved;  // the exact entry may be the other end
+    }
   }
   return token;
 }
@@ -154,6 +175,41 @@ const ProjectionBudget::Token& ProjectionBudget::token(std::int64_t b, std::int6
     slot = rounded ? rounded_token(x, error) : side_.norm.applied != 0 ? normed_token(x, error) : plain_token(x, error);
   }
   return *slot;
+}
+
+void ProjectionBudget::add_alignment(const Token& token, std::int64_t head, std::vector<double>& errors) const {
+  const double s = arithmetic_.smallest_aligned();
+  const double lambda = arithmetic_.operand_lambda();
+  const std::int64_t stride = side_.heads * head_dim_;
+  const auto place = [&](std::size_t e, std::size_t i) {
+    return static_cast<std::size_t>(static_cast<std::int64_t>(e) * stride + head * head_dim_) + i;
+  };
+  std::vector<double> sizes(errors.size());
+  double most = 0;
+  double outside = 1;
+  for (std::size_t e = 0; e < token.aligned.size(); ++e) {
+    const AlignedEntry& x = token.aligned[e];
+    most = std::max(most, x.most);
+    outside = std::max(outside, x.outside);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      sizes[i] += x.size * weight_[place(e, i)];
+    }
+  }
+  const double bound = s * outside * (std::max({most, largest_weight_, s}) + lambda * outside);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    double stored = 0;
+    for (std::size_t e = 0; bound > sizes[i] && e < token.aligned.size(); ++e) {
+      const AlignedEntry& x = token.aligned[e];
+      const double moved = weight_error_.empty() ? 0 : weight_error_[place(e, i)];
+      const double size = weight_[place(e, i)] + moved;
+      if (x.least < s || (size - 2 * moved) * x.matrix < s) {
+        const double least = arithmetic_.least_operand() / x.outside;
+        stored = std::max(stored, stored_size(unit_factor(x.most, lambda * x.outside, s * x.outside, least),
+                                              unit_factor(size, lambda, s, least)));
+      }
+    }
+    errors[i] += sum_growth_ * std::max(0.0, stored - sizes[i]);
+  }
 }
 
 VectorError ProjectionBudget::row(std::int64_t b, std::int64_t h, std::int64_t t) {
@@ -187,6 +243,9 @@ VectorError ProjectionBudget::row(std::int64_t b, std::int64_t h, std::int64_t t
         reach[i] += x.reach[at] * moved[i];
       }
     }
+  }
+  if (!x.aligned.empty()) {
+    add_alignment(x, h, vector.error);
   }
   const auto n = static_cast<double>(width_);
   const double room = (1 + growth_upper(4 * n + 64, arithmetic_.range_roundoff())) * (1 + x.common) * 1.0001;

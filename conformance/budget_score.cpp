@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "conformance/budget_alignment.hpp"
 #include "conformance/budget_sums.hpp"
 #include "conformance/lanes.hpp"
 
@@ -50,6 +51,44 @@ struct ScoreRow {
                          (1 + common) * row.range * row.partial;
     const double judged = reach < row.largest ? error : infinity;
     errors[i] = domain[i] > 0 ? infinity : judged;
+  }
+}
+
+// What M2 needs of a row. A constant that is folded into q or k moves where they become subnormal: in units of q and k
+// they count as `smallest` there, and below `least` they are 0. `growth`: of a sum of operands as they are read.
+struct AlignedRow {
+  double smallest, least, read_lambda, growth, q_max;
+};
+
+AlignedRow aligned_row(const ScoreScale& scale, double growth, double q_max, const BudgetArithmetic& arithmetic) {
+  // Constants that come after the sum are together at most `outside`, those before it at least tau / outside.
+  const double outside = std::max({1.0, scale.tau, scale.partial});
+  const double s = scale.tau > 0 ? arithmetic.smallest_aligned() : 0;
+  return {s > 0 ? s * std::max(1.0, outside / scale.tau) : 0, arithmetic.least_operand() / outside,
+          arithmetic.operand_lambda(), growth, q_max};
+}
+
+// Where S of M2 exceeds A, the growth of what it is more. A bound without a look at single elements says that for
+// nearly all keys it does not.
+void add_alignment(const AlignedRow& row, const VectorError& q, const KeyPanel& keys, std::size_t first,
+                   std::span<const double> sizes, std::span<double> moves) {
+  const auto factor = [&row](double magnitude, double error) {
+    return unit_factor(magnitude + error, row.read_lambda, row.smallest, row.least);
+  };
+  const auto largest = [&row](double size) { return std::max(size + row.read_lambda, row.smallest); };
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::size_t key = first + i;
+    const double bound = row.smallest * std::max(largest(row.q_max), largest(keys.size_max()[key]));
+    if (bound <= sizes[i] || keys.domain()[key] > 0) {
+      continue;
+    }
+    double stored = 0;
+    for (std::size_t d = 0; d < q.magnitude.size(); ++d) {
+      const auto at = static_cast<std::int64_t>(d);
+      stored = std::max(stored, stored_size(factor(q.magnitude[d], q.error[d]),
+                                            factor(keys.magnitude(at)[key], keys.error(at)[key])));
+    }
+    moves[i] += row.growth * std::max(0.0, stored - sizes[i]);
   }
 }
 
@@ -115,7 +154,8 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
   // What a matrix unit drops of an element when it reads it is like a scale that is folded in: it multiplies A.
   const double q_read = arithmetic.operand_roundoff(MatrixOperand::q);
   const double k_read = arithmetic.operand_roundoff(MatrixOperand::k);
-  const double growth = joined(arithmetic.product_growth(score_dot, n, slots), scale.relative, q_read, k_read);
+  const double sum_growth = arithmetic.product_growth(score_dot, n, slots);
+  const double growth = joined(sum_growth, scale.relative, q_read, k_read);
   const double lambda = arithmetic.lambda(score_underflow);
   const double range = (1 + growth_upper(4 * n + 32, arithmetic.range_roundoff())) *
                        std::max(arithmetic.range_room(1), 1 + scale.relative) * (1 + q_read) * (1 + k_read);
@@ -135,6 +175,8 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
 
   const ScoreRow row{scale.tau,   scale.partial, n,        growth, lambda, range,    element_factor,
                      read_lambda, read_factor,   base_two, q_sum,  q_max,  q.common, arithmetic.largest()};
+  const AlignedRow aligned =
+      aligned_row(scale, sum_growth * (1 + scale.relative) * (1 + q_read) * (1 + k_read), q_max, arithmetic);
   for (std::int64_t start = first; start < last; start += block) {
     const auto count = static_cast<std::size_t>(std::min(block, last - start));
     std::array<double, block> sizes{};  // A of every key, and some beyond
@@ -142,6 +184,9 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
     add_product_terms({q_size.data(), q.error.data(), q_size.size(), (count + lanes - 1) / lanes * lanes,
                        keys.error(0) + start, keys.magnitude(0) + start, keys.stride()},
                       {sizes.data(), moves.data()});
+    if (aligned.smallest > 0) {
+      add_alignment(aligned, q, keys, static_cast<std::size_t>(start), std::span(sizes).first(count), moves);
+    }
     in_widest_lanes([=, a = sizes.data(), b = moves.data(), z = exact.data() + start, common = keys.common() + start,
                      sum = keys.size_sum() + start, most = keys.size_max() + start, domain = keys.domain() + start,
                      to = errors.data() + start]()

@@ -69,7 +69,7 @@ class ExponentError {
 double shift_exponent(double maximum, double shift, double rescales, const BudgetArithmetic& arithmetic) {
   const double u = arithmetic.range_roundoff();
   return (arithmetic.shift_slack() * (1 + 4 * u) + (rescales + 3) * u * (std::fabs(maximum) + shift) +
-          (1 + rescales) * minus_log1m_upper(arithmetic.range_exp()) + 0x1p-40) *
+          (1 + rescales) * arithmetic.range_exp_exponent() + 0x1p-40) *
          arithmetic.second_order();
 }
 
@@ -165,6 +165,59 @@ void set_weights(const SoftmaxKeys& row, SoftmaxNumbers& numbers, RowWeights& w)
                       QKCTS_STRAIGHT { weights_of(n, given, from, from + 2 * n, p, moved, grown, fallen); });
 }
 
+// Sums over keys, one term after another; of all keys, and of those beside the largest.
+struct KeySums {
+  double shrunk = 0;
+  double afresh = 0;  // of grown weights times how far each may be from the one in the row sum
+  double others = 0;  // grown weights of all but the key with the largest score
+};
+
+// Keys first <= j < last. They stand `beside` the largest: their sums go on there, too.
+void add_keys(std::size_t first, std::size_t last, bool beside_score, bool beside_probability,
+              const SoftmaxNumbers& numbers, RowWeights& w, KeySums& sums) {
+  const std::size_t n = w.probability.size();
+  const double* const shrunk = numbers.exponentials.data();
+  const double* const apart = numbers.exponentials.data() + n;
+  KeySums s = sums;
+  double grown_sum = w.grown_sum, moved_sum = w.moved_sum, fallen_sum = w.fallen_sum;
+  double beside_top = w.beside_top, moved_beside = w.moved_beside_top, fallen_beside = w.fallen_beside_top;
+  for (std::size_t j = first; j < last; ++j) {
+    const double grown = w.grown[j], moved = w.moved[j], fallen = w.fallen[j];
+    s.shrunk += shrunk[j];
+    s.afresh += grown * apart[j];
+    s.others += beside_score ? grown : 0;
+    grown_sum += grown;
+    moved_sum += moved;
+    fallen_sum += fallen;
+    beside_top += beside_probability ? w.probability[j] : 0;
+    moved_beside += beside_probability ? moved : 0;
+    fallen_beside += beside_probability ? fallen : 0;
+  }
+  sums = s;
+  w.grown_sum = grown_sum;
+  w.moved_sum = moved_sum;
+  w.fallen_sum = fallen_sum;
+  w.beside_top = beside_top;
+  w.moved_beside_top = moved_beside;
+  w.fallen_beside_top = fallen_beside;
+}
+
+// `top` is the key with the largest score; mostly it has the largest probability, too.
+KeySums add_keys(std::size_t top, const SoftmaxNumbers& numbers, RowWeights& w) {
+  const std::size_t n = w.probability.size();
+  w.top = place_of_largest(w.probability.data(), n);
+  const std::size_t first = std::min(top, w.top), second = std::max(top, w.top);
+  KeySums sums;
+  add_keys(0, first, true, true, numbers, w, sums);
+  add_keys(first, first + 1, first != top, first != w.top, numbers, w, sums);
+  if (second > first) {
+    add_keys(first + 1, second, true, true, numbers, w, sums);
+    add_keys(second, second + 1, second != top, second != w.top, numbers, w, sums);
+  }
+  add_keys(second + 1, n, true, true, numbers, w, sums);
+  return sums;
+}
+
 // What probability_errors() asks of a row.
 struct RowShares {
   double shrunk_sum, factor, flush, terms;
@@ -224,12 +277,11 @@ void row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic, Sof
   }
   w = std::move(anew);
   w.n = static_cast<double>(n);
-  const auto top =
-      static_cast<std::size_t>(std::max_element(row.scores.begin(), row.scores.end()) - row.scores.begin());
+  const std::size_t top = place_of_largest(row.scores.data(), n);
   w.max_score = row.scores[top];
   w.above = row.above;
   w.coarse = row.points || arithmetic.coarse();
-  w.shift = *std::max_element(row.errors.begin(), row.errors.end()) + arithmetic.shift_slack();
+  w.shift = row.errors[place_of_largest(row.errors.data(), n)] + arithmetic.shift_slack();
   w.rescales = row.blocks;  // blocks - 1, and one more for a merge
   // Sums of blocks or of parts are added one after another; one term more, as in n + 1.
   w.in_lane = row.in_lane > 0 ? row.in_lane + w.rescales + 1 : w.n + 1;
@@ -261,36 +313,24 @@ void row_weights(const SoftmaxKeys& row, const BudgetArithmetic& arithmetic, Sof
   }
   set_exponents(row, exponent_error, numbers, w);
   expm1_upper(numbers.exponentials);
-  // e^t - 1 of the weights that are formed once more; and what set_weights() leaves there.
-  const double* const apart = numbers.exponentials.data() + n;
-  const double* const shrunk_weights = numbers.exponentials.data();
-  const double* const fresh_shares = numbers.exponentials.data() + 2 * n;
   set_weights(row, numbers, w);
-  double shrunk = 0;
-  double others = 0;  // grown weights of all but the largest key
-  double afresh = 0;  // sum of grown weights times how far each may be from the one in the row sum
-  double farthest = 0;
-  double fresh_share = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    w.exponent = std::max(w.exponent, numbers.exponent[j]);
-    shrunk += shrunk_weights[j];
-    others += j == top ? 0 : w.grown[j];
-    farthest = std::max(farthest, apart[j]);
-    afresh += w.grown[j] * apart[j];
-    fresh_share = std::max(fresh_share, fresh_shares[j]);
-  }
+  const KeySums sums = add_keys(top, numbers, w);
+  // e^t - 1 of the weights that are formed once more; and what set_weights() left there.
+  const double farthest = largest_above(0, numbers.exponentials.data() + n, n);
+  const double fresh_share = largest_above(0, numbers.exponentials.data() + 2 * n, n);
+  w.exponent = largest_above(0, numbers.exponent.data(), n);
   w.unbounded = !(w.exponent <= largest_exponent);
-  w.shrunk_sum = sum_lower(shrunk, w.n);
+  w.shrunk_sum = sum_lower(sums.shrunk, w.n);
   w.fresh_share = std::min(1.0, fresh_share);
   w.afresh =
-      arithmetic.formed_afresh(w.unbounded ? farthest : std::min(farthest, sum_upper(afresh, w.n) / w.shrunk_sum));
+      arithmetic.formed_afresh(w.unbounded ? farthest : std::min(farthest, sum_upper(sums.afresh, w.n) / w.shrunk_sum));
   w.log_sum = log_upper(1 / row.probabilities[top] * (1 + 0x1p-48));
 
   // The row sum: any order; but no addition of positive numbers is off by more than its smaller operand.
   const double u = arithmetic.u(softmax_sum);
   const double growth = arithmetic.product_growth(softmax_sum, w.n + 1, row.slots + matrix_block, w.in_lane);
   const double inverse_growth = growth / std::max(0x1p-10, 1 - growth);
-  const double share = sum_upper(others, w.n) / w.shrunk_sum * (1 + 2 * growth);
+  const double share = sum_upper(sums.others, w.n) / w.shrunk_sum * (1 + 2 * growth);
   const double on = u > 0 ? 1 : 0;
   double rise = growth;
   double inverse = growth < 0.5 ? inverse_growth : growth_upper(2 * (row.slots + w.n), 4 * u);
@@ -345,14 +385,8 @@ void probability_errors(const RowWeights& w, const BudgetArithmetic& arithmetic,
   row.flush = (w.weight_flush + w.store_flush) * (1 + w.sum_inverse) * (1 + w.stored_inverse) +
               arithmetic.lambda(softmax_underflow);
   // Sums over all keys but one: of the largest key they are made apart, where the subtraction would cancel.
-  const auto top =
-      static_cast<std::size_t>(std::max_element(w.probability.begin(), w.probability.end()) - w.probability.begin());
-  OtherKeys beside_top{0, 0, 0};
-  for (std::size_t k = 0; k < n; ++k) {
-    beside_top.fallen += k == top ? 0 : w.fallen[k];
-    beside_top.grown += k == top ? 0 : w.moved[k];
-    beside_top.sum += k == top ? 0 : w.probability[k];
-  }
+  const std::size_t top = w.top;
+  const OtherKeys beside_top{w.fallen_beside_top, w.moved_beside_top, w.beside_top};
   const double p_top = w.probability[top];
   const double e_top = w.moved[top] / p_top;
   row.fallen_top = p_top * e_top / (1 + e_top);
@@ -378,13 +412,8 @@ double lse_error(const RowWeights& w, double lse, bool converts, const BudgetAri
   // The log-sum-exp moves at most as far as the exponent that moves most.
   double first = w.exponent;
   if (!w.unbounded) {
-    double moved = 0, fallen = 0;
-    for (std::size_t j = 0; j < w.moved.size(); ++j) {
-      moved += w.moved[j];
-      fallen += w.fallen[j];
-    }
-    moved = sum_upper(moved, w.n);
-    fallen = sum_upper(fallen, w.n);
+    const double moved = sum_upper(w.moved_sum, w.n);
+    const double fallen = sum_upper(w.fallen_sum, w.n);
     const double down = fallen < 0.5 ? minus_log1m_upper(fallen) : log_upper(1 / w.shrunk_sum * (1 + 0x1p-48));
     first = std::min(first, std::max(log1p_upper(moved), down));
   }

@@ -33,6 +33,10 @@ struct RowWeights {
   std::vector<double> fallen;       // p_j (e^(t_j) - 1) e^(-t_j)
   std::vector<double> own;          // D_j and roundings of a weight that is formed once more for its probability
   std::vector<double> apart;        // roundings of both: how far that weight may be from the one in the row sum
+  // Sums of grown, moved and fallen, and the largest probability with what the other keys add to such sums.
+  double grown_sum = 0, moved_sum = 0, fallen_sum = 0;
+  std::size_t top = 0;
+  double beside_top = 0, moved_beside_top = 0, fallen_beside_top = 0;
   double n = 0;
   double in_lane = 0;      // terms of a sum over the row that may meet in one lane, joins of blocks and parts included
   double shrunk_sum = 1;   // beta = sum p_j e^(-t_j), from below

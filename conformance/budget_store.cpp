@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "conformance/lanes.hpp"
@@ -69,19 +70,51 @@ constexpr double largest32 = std::numeric_limits<float>::max();
 static_assert(static_cast<int>(Trust::judged) == 0 && static_cast<int>(Trust::mistrusted) == 1 &&
               static_cast<int>(Trust::domain) == 2 && sizeof(Trust) == 1);
 
+// The last ones, some beyond them included, so that no loop has a rest that is shorter than a vector.
+[[gnu::always_inline]] inline void store_rest(const StoreTerms& terms, std::size_t count, const double* z,
+                                              const double* error, const double* mistrusted_from, float* delta,
+                                              std::uint8_t* trust) {
+  constexpr std::size_t lanes = 8;
+  struct Numbers {
+    std::array<double, at_once> z, error, from;
+  } in;
+  std::array<float, at_once> out;
+  const std::size_t whole = (count + lanes - 1) / lanes * lanes;
+  for (std::size_t i = whole - lanes; i < whole; ++i) {
+    in.z[i] = 1;
+    in.error[i] = in.from[i] = 0;
+  }
+  std::memcpy(in.z.data(), z, count * sizeof *z);
+  std::memcpy(in.error.data(), error, count * sizeof *error);
+  std::memcpy(in.from.data(), mistrusted_from, count * sizeof *mistrusted_from);
+  store(terms, whole, in.z.data(), in.error.data(), in.from.data(), out.data(), trust);
+  std::memcpy(delta, out.data(), count * sizeof *delta);
+}
+
+// At most `at_once`; `trust` has room for so many.
+[[gnu::always_inline]] inline void store_part(const StoreTerms& terms, std::size_t count, const double* z,
+                                              const double* error, const double* mistrusted_from, float* delta,
+                                              std::uint8_t* trust) {
+  if (count == at_once) {
+    store(terms, count, z, error, mistrusted_from, delta, trust);
+  } else {
+    store_rest(terms, count, z, error, mistrusted_from, delta, trust);
+  }
+}
+
 void store_plain(const StoreTerms& terms, std::size_t count, const double* z, const double* error,
                  const double* mistrusted_from, float* delta, std::uint8_t* trust) {
-  store(terms, count, z, error, mistrusted_from, delta, trust);
+  store_part(terms, count, z, error, mistrusted_from, delta, trust);
 }
 
 #if QKCTS_WIDE_LANES
 QKCTS_WIDE void store_wide(const StoreTerms& terms, std::size_t count, const double* z, const double* error,
                            const double* mistrusted_from, float* delta, std::uint8_t* trust) {
-  store(terms, count, z, error, mistrusted_from, delta, trust);
+  store_part(terms, count, z, error, mistrusted_from, delta, trust);
 }
 QKCTS_WIDEST void store_widest(const StoreTerms& terms, std::size_t count, const double* z, const double* error,
                                const double* mistrusted_from, float* delta, std::uint8_t* trust) {
-  store(terms, count, z, error, mistrusted_from, delta, trust);
+  store_part(terms, count, z, error, mistrusted_from, delta, trust);
 }
 #endif
 
@@ -98,8 +131,7 @@ void store_budgets(const StoreTerms& terms, std::size_t count, const double* z, 
     const std::size_t part = std::min(at_once, count - i);
     std::array<std::uint8_t, at_once> marks;
     run(terms, part, z + i, error + i, mistrusted_from + i, delta + i, marks.data());
-    std::transform(marks.begin(), marks.begin() + static_cast<std::ptrdiff_t>(part), trust + i,
-                   [](std::uint8_t mark) { return static_cast<Trust>(mark); });
+    std::memcpy(trust + i, marks.data(), part);
   }
 }
 

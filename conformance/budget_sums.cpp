@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/budget_sums.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "conformance/lanes.hpp"
@@ -11,14 +12,14 @@ namespace {
 // Sums of `Parts` times N neighbouring elements stay in registers while all terms are added to them.
 constexpr std::size_t most_parts = 4;
 
-template <std::size_t N, std::size_t Parts>
+template <bool with_spread, std::size_t N, std::size_t Parts>
 [[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums, std::size_t d) {
   using L = LanesOf<N>;
   typename L::Numbers exact[Parts], moved[Parts], spread[Parts], weighted[Parts];
   for (std::size_t i = 0; i < Parts; ++i) {
     L::read(terms.exact + d + i * N, exact[i]);
     L::read(sums.moved + d + i * N, moved[i]);
-    L::read(sums.spread + d + i * N, spread[i]);
+    if constexpr (with_spread) L::read(sums.spread + d + i * N, spread[i]);
     L::read(sums.weighted + d + i * N, weighted[i]);
   }
   for (std::size_t j = 0; j < terms.keys; ++j) {
@@ -31,33 +32,42 @@ template <std::size_t N, std::size_t Parts>
       L::take_magnitudes(distance);
       L::take_magnitudes(size);
       moved[i] += moves * distance;
-      spread[i] += grown * distance;
+      if constexpr (with_spread) spread[i] += grown * distance;
       weighted[i] += grown * size;
     }
   }
   for (std::size_t i = 0; i < Parts; ++i) {
     L::write(moved[i], sums.moved + d + i * N);
-    L::write(spread[i], sums.spread + d + i * N);
+    if constexpr (with_spread) L::write(spread[i], sums.spread + d + i * N);
     L::write(weighted[i], sums.weighted + d + i * N);
   }
 }
 
-template <std::size_t N>
+template <bool with_spread, std::size_t N>
 [[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums) {
   std::size_t d = 0;
   for (; d + most_parts * N <= terms.length; d += most_parts * N) {
-    add_values<N, most_parts>(terms, sums, d);
+    add_values<with_spread, N, most_parts>(terms, sums, d);
   }
   for (; d + N <= terms.length; d += N) {
-    add_values<N, 1>(terms, sums, d);
+    add_values<with_spread, N, 1>(terms, sums, d);
   }
   for (; d < terms.length; ++d) {
     for (std::size_t j = 0; j < terms.keys; ++j) {
       const double distance = std::fabs(terms.v[j][d] - terms.exact[d]);
       sums.moved[d] += terms.moved[j] * distance;
-      sums.spread[d] += terms.grown[j] * distance;
+      if constexpr (with_spread) sums.spread[d] += terms.grown[j] * distance;
       sums.weighted[d] += terms.grown[j] * std::fabs(terms.v[j][d]);
     }
+  }
+}
+
+template <std::size_t N>
+[[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums) {
+  if (sums.spread != nullptr) {
+    add_values<true, N>(terms, sums);
+  } else {
+    add_values<false, N>(terms, sums);
   }
 }
 
@@ -112,32 +122,78 @@ template <std::size_t N>
   }
 }
 
-template <std::size_t N>
+template <std::size_t N, std::size_t Parts>
 [[gnu::always_inline]] inline void count(const double* tops, std::size_t top_count, const double* levels,
-                                         std::size_t level_count, double* counts) {
+                                         double* counts) {
   using L = LanesOf<N>;
-  std::size_t j = 0;
-  for (; j + N <= level_count; j += N) {
-    typename L::Numbers level;
-    typename L::Bits above{};
-    L::read(levels + j, level);
-    for (std::size_t k = 0; k < top_count; ++k) {
-      above = tops[k] > level ? above + 1 : above;
-    }
-    for (std::size_t lane = 0; lane < N; ++lane) {
-      counts[j + lane] = static_cast<double>(above[lane]);
+  typename L::Numbers level[Parts];
+  typename L::Bits above[Parts];
+  for (std::size_t i = 0; i < Parts; ++i) {
+    L::read(levels + i * N, level[i]);
+    above[i] = typename L::Bits{};
+  }
+  for (std::size_t k = 0; k < top_count; ++k) {
+    for (std::size_t i = 0; i < Parts; ++i) {
+      above[i] = tops[k] > level[i] ? above[i] + 1 : above[i];
     }
   }
-  for (; j < level_count; ++j) {
-    std::size_t above = 0;
-    for (std::size_t k = 0; k < top_count; ++k) {
-      above += tops[k] > levels[j] ? 1 : 0;
+  for (std::size_t i = 0; i < Parts; ++i) {
+    for (std::size_t lane = 0; lane < N; ++lane) {
+      counts[i * N + lane] = static_cast<double>(above[i][lane]);
     }
-    counts[j] = static_cast<double>(above);
   }
 }
 
+template <std::size_t N>
+[[gnu::always_inline]] inline void count(const double* tops, std::size_t top_count, const double* levels,
+                                         std::size_t level_count, double* counts) {
+  std::size_t j = 0;
+  for (; j + most_parts * N <= level_count; j += most_parts * N) {
+    count<N, most_parts>(tops, top_count, levels + j, counts + j);
+  }
+  for (; j + N <= level_count; j += N) {
+    count<N, 1>(tops, top_count, levels + j, counts + j);
+  }
+  if (j < level_count) {  // the rest as one more group
+    double rest[N], found[N];
+    for (std::size_t i = 0; i < N; ++i) {
+      rest[i] = levels[j + i < level_count ? j + i : j];
+    }
+    count<N, 1>(tops, top_count, rest, found);
+    for (std::size_t i = 0; j + i < level_count; ++i) {
+      counts[j + i] = found[i];
+    }
+  }
+}
+
+template <std::size_t N>
+[[gnu::always_inline]] inline double largest(double least, const double* numbers, std::size_t n) {
+  using L = LanesOf<N>;
+  std::size_t i = 0;
+  if (n >= N) {
+    typename L::Numbers most = typename L::Numbers{} + least;
+    for (; i + N <= n; i += N) {
+      typename L::Numbers x;
+      L::read(numbers + i, x);
+      most = x > most ? x : most;
+    }
+    for (std::size_t lane = 0; lane < N; ++lane) {
+      least = most[lane] > least ? most[lane] : least;
+    }
+  }
+  for (; i < n; ++i) {
+    least = numbers[i] > least ? numbers[i] : least;
+  }
+  return least;
+}
+
 #if QKCTS_WIDE_LANES
+QKCTS_WIDE double largest_wide(double least, const double* numbers, std::size_t n) {
+  return largest<4>(least, numbers, n);
+}
+QKCTS_WIDEST double largest_widest(double least, const double* numbers, std::size_t n) {
+  return largest<8>(least, numbers, n);
+}
 QKCTS_WIDE void add_wide(const ValueTerms& terms, const ValueSums& sums) {
   add_values<4>(terms, sums);
 }
@@ -176,6 +232,20 @@ void add_product_terms(const ProductTerms& terms, const ProductSums& sums) {
   if (lane_count() == 4) return add_wide(terms, sums);
 #endif
   add_products<2>(terms, sums);
+}
+
+double largest_above(double least, const double* numbers, std::size_t n) {
+#if QKCTS_WIDE_LANES
+  if (lane_count() == 8) return largest_widest(least, numbers, n);
+  if (lane_count() == 4) return largest_wide(least, numbers, n);
+#endif
+  return largest<2>(least, numbers, n);
+}
+
+std::size_t place_of_largest(const double* numbers, std::size_t n) {
+  const double most = largest_above(numbers[0], numbers, n);
+  const auto* const place = std::find(numbers, numbers + n, most);
+  return place == numbers + n ? 0 : static_cast<std::size_t>(place - numbers);
 }
 
 void count_above(const double* tops, std::size_t top_count, const double* levels, std::size_t level_count,

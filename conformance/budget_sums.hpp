@@ -17,7 +17,7 @@ struct ValueTerms {
 };
 struct ValueSums {
   double* moved = nullptr;     // sum p (e^t - 1) |v - o|
-  double* spread = nullptr;    // sum p e^t |v - o|
+  double* spread = nullptr;    // sum p e^t |v - o|; null: not asked for
   double* weighted = nullptr;  // sum p e^t |v|
 };
 // Adds to the sums.
@@ -39,6 +39,11 @@ struct ProductSums {
 };
 // Adds to the sums.
 void add_product_terms(const ProductTerms& terms, const ProductSums& sums);
+
+// Of numbers that may hold NaN, which is neither larger nor smaller than another: the first place of the largest one
+// (0 where the first is NaN), n > 0; and the largest one that is larger than `least`, or that.
+std::size_t place_of_largest(const double* numbers, std::size_t n);
+double largest_above(double least, const double* numbers, std::size_t n);
 
 // How many of `tops` lie above each of `levels`.
 void count_above(const double* tops, std::size_t top_count, const double* levels, std::size_t level_count,

@@ -32,6 +32,7 @@ constexpr std::array<TermText, term_count> term_texts = {{
     {"R3", "computed angles: frequency, and its product with the position"},
     {"R4", "sine and cosine of computed angles, and their factor"},
     {"M1", "operands q, k and v as a matrix unit reads them"},
+    {"M2", "products of subnormal factors, which a matrix unit aligns as if they were larger"},
     {"S1", "growth of the dot product of q and k"},
     {"S2", "the scale: its constant, its product, wherever it is applied"},
     {"S3", "underflow in the dot product and the scale"},

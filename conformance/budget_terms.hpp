@@ -26,6 +26,7 @@ enum class BudgetTerm : std::uint32_t {
   angle_frequency,       // R3
   angle_wave,            // R4
   matrix_operands,       // M1
+  matrix_alignment,      // M2
   score_dot,             // S1
   score_scale,           // S2
   score_underflow,       // S3

@@ -102,13 +102,15 @@ void Pairs::exp() {
 constexpr std::array<double, 15> inverses = {0.0,     1.0,     1.0 / 2,  1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6, 1.0 / 7,
                                              1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13, 1.0 / 14};
 
-// x / k for k <= 14 without the divider, rounded as by it, for x = 0 or 2^-600 < |x| < 2^600. y is the number nearest
-// to 1/k. Each step takes the exact remainder x - q k (a fused product) and adds its quotient; after the first, q is
-// off by less than one ulp; then, y being correctly rounded, the second gives the correctly rounded quotient [Markstein
-// 1990, theorem 8.2].
+// x / k without the divider, rounded as by it, for 3 <= k <= 14 that is no power of two and x = 0 or 2^-600 < |x| <
+// 2^600. Let t = x/k, y = RN(1/k) and ulp be that of t. q = RN(x y) is off t by two roundings, less than 2.01 ulp. q is
+// a multiple of ulp/2, and so is x - q k, which is below 57 of them: the fused product gives it exactly. q + (x - q k)
+// y is off t by |t - q| 2^-53 < 2^-51 ulp. And no t is that close to where rounding changes: with k = 2^i j, j >= 3
+// odd, and m an odd multiple of ulp/2, k m is an odd multiple of 2^(i-1) ulp, but x > 2^(i+1) t is a multiple of
+// 2^(i+1) ulp; so they differ by 2^(i-1) ulp at least, and t and m by ulp/28. (The boundary below the power of two
+// under t is ulp/4 away.) So the last fused product rounds as t does.
 QKCTS_WIDE inline __m256d quotient(__m256d x, __m256d k, __m256d y) {
-  __m256d q = _mm256_mul_pd(x, y);
-  q = _mm256_fmadd_pd(_mm256_fnmadd_pd(q, k, x), y, q);
+  const __m256d q = _mm256_mul_pd(x, y);
   return _mm256_fmadd_pd(_mm256_fnmadd_pd(q, k, x), y, q);
 }
 
@@ -189,7 +191,6 @@ struct Widest {
         const __m512d x = _mm512_mul_pd(part[i], sum.part[i]);
         __m512d q = _mm512_mul_pd(x, inverse);
         if (!is_power_of_two) {  // as quotient()
-          q = _mm512_fmadd_pd(_mm512_fnmadd_pd(q, divisor, x), inverse, q);
           q = _mm512_fmadd_pd(_mm512_fnmadd_pd(q, divisor, x), inverse, q);
         }
         sum.part[i] = _mm512_add_pd(one, q);

@@ -276,6 +276,7 @@ LegalVariant random_variant(SoakRandom& random, const SoakProfile& profile) {
   v.weight_bias = random.choose<LegalVariant::WeightBias>(2);
   v.logarithm_first = random.below(2) == 0;
   v.target = static_cast<std::uint32_t>(random.below(64));
+  v.matrix_aligns_stored = v.target % 2 == 0;  // no draw of its own: the runs stay those that reach their bounds
   if (profile.eight_lanes) {
     v.sum = LegalVariant::Sum::lanes8;
     v.variance = LegalVariant::Variance::two_pass;

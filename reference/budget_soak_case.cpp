@@ -45,6 +45,14 @@ double accumulator_roundoff(Format format) {
   return unit_roundoff(accumulator_format(format));
 }
 
+// One factor in six subnormal and the other one huge; the products between them, all of one sign, lie below that one.
+double subnormal_factor(Format format, bool first, bool outer, Random& random) {
+  if (outer) {
+    return first ? smallest_subnormal(format) : parameters(format).largest / 4;
+  }
+  return std::fabs(random.normal()) * (first ? 0x1p-5 : -0x1p-7);
+}
+
 // Rows and matrices of a projection. With a norm before it, what absorbs is its statistic; the products with the first
 // column absorb in any case.
 void fill_projection(Case& c, SoakFamily family, Random& random) {
@@ -89,6 +97,11 @@ void fill_projection(Case& c, SoakFamily family, Random& random) {
         break;
       case SoakFamily::near_underflow:
         plain(smallest_normal(format) * 0x1p2, std::ldexp(1.0, static_cast<int>(random.bits() % 9) - 4));
+        break;
+      case SoakFamily::subnormal_factors:
+        fill(c, side.rows, [&](std::size_t i) { return subnormal_factor(format, true, entry(i) % 6 == 1, random); });
+        fill(c, side.weight,
+             [&](std::size_t i) { return subnormal_factor(format, false, i / columns % 6 == 1, random); });
         break;
       default:
         plain(1, 1);
@@ -180,6 +193,10 @@ void fill_operands(Case& c, SoakFamily family, Random& random) {
       fill(c, Input::k,
            [&](std::size_t) { return random.normal() * std::ldexp(1.0, static_cast<int>(random.bits() % 9) - 4); });
       break;
+    case SoakFamily::subnormal_factors:
+      fill(c, Input::q, [&](std::size_t i) { return subnormal_factor(format, true, d(i) % 6 == 1, random); });
+      fill(c, Input::k, [&](std::size_t i) { return subnormal_factor(format, false, d(i) % 6 == 1, random); });
+      break;
     default:
       plain(1);
   }
@@ -267,9 +284,10 @@ void fill_sink(Case& c, SoakFamily family, Random& random) {
 
 std::string_view soak_family_name(SoakFamily family) {
   constexpr std::array<std::string_view, soak_family_count> names = {
-      "normal",    "small",         "absorbed_squares", "absorbed_weights",  "stored_weights",
-      "ascending", "cancelling",    "saturating",       "large_scores",      "falling",
-      "offset",    "storage_bound", "near_underflow",   "near_equal_values", "rising"};
+      "normal",           "small",         "absorbed_squares", "absorbed_weights",  "stored_weights",
+      "ascending",        "cancelling",    "saturating",       "large_scores",      "falling",
+      "offset",           "storage_bound", "near_underflow",   "near_equal_values", "rising",
+      "subnormal_factors"};
   return names.at(static_cast<std::size_t>(family));
 }
 

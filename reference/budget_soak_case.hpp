@@ -25,9 +25,10 @@ enum class SoakFamily : std::uint8_t {
   storage_bound,      // results in the subnormal range of the storage format
   near_underflow,     // intermediate results around the smallest normal number
   near_equal_values,  // v nearly constant
-  rising              // large scores, every key a new row maximum: rescaling that does not cancel; v nearly constant
+  rising,             // large scores, every key a new row maximum: rescaling that does not cancel; v nearly constant
+  subnormal_factors   // products of a subnormal and a huge number, which a matrix unit may align as larger than all
 };
-constexpr int soak_family_count = 15;
+constexpr int soak_family_count = 16;
 std::string_view soak_family_name(SoakFamily family);
 
 Case soak_case(const Contract& contract, Format format, SoakFamily family, const qkcts_shape& shape,

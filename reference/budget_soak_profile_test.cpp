@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/budget_terms.hpp"
 #include "conformance/further_profiles.hpp"
 #include "reference/attention.hpp"
 #include "reference/budget_soak.hpp"
@@ -143,6 +144,56 @@ TEST(BudgetSoakProfiles, OperandsOfAUnitReachTheirBound) {
   variant.feed = LegalVariant::Feed::nearest;  // and rounded to nearest they are at most half as far off
   const double nearest = run_legal_variant(c, truth.exact, tf32, variant)[QKCTS_STAGE_SCORES][0];
   EXPECT_LT(std::fabs(nearest - truth.exact.values[QKCTS_STAGE_SCORES][0]), 0.01 * delta);
+}
+
+// Units that align a subnormal operand by its stored exponent are beyond a bound without M2, and by leading bits are
+// not.
+TEST(BudgetSoakProfiles, SubnormalFactorsNeedTheirTerm) {
+  constexpr TermSet without = all_budget_terms & ~(TermSet{1} << static_cast<unsigned>(BudgetTerm::matrix_alignment));
+  const struct {
+    const char* name;
+    const char* contract;
+    qkcts_stage stage;
+  } units[] = {{"f16_f32acc", "plain_sdpa", QKCTS_STAGE_SCORES},
+               {"bf16_f32acc", "plain_sdpa", QKCTS_STAGE_SCORES},
+               {"bf16_f32acc_hopper", "plain_sdpa", QKCTS_STAGE_SCORES},
+               {"f16_f32acc", "clause_projection", QKCTS_STAGE_Q_PROJ},
+               {"bf16_f32acc", "clause_projection", QKCTS_STAGE_Q_PROJ}};
+  for (const auto& unit : units) {
+    const Profile profile = shipped_profile(unit.name);
+    LegalVariant variant;
+    variant.sum = LegalVariant::Sum::matrix;
+    if (profile.name.ends_with("_hopper")) {
+      variant.matrix_products = 16;
+      variant.matrix_fraction = 25;
+    }
+    double leading = 0;  // |error| over the bound without M2
+    double stored = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      const Case c = soak_case(shipped_contract(unit.contract), profile.storage, SoakFamily::subnormal_factors,
+                               {1, 2, 1, 2, 8, 8, 3}, seed);
+      const ReferenceResult truth = evaluate(c, every_row(c));
+      const StageBudget whole = stage_budgets(c, truth.exact, every_row(c), profile)[unit.stage];
+      const StageBudget part = stage_budgets(c, truth.exact, every_row(c), profile, without)[unit.stage];
+      for (const bool aligns_stored : {false, true}) {
+        variant.matrix_aligns_stored = aligns_stored;
+        const std::vector<double> got = run_legal_variant(c, truth.exact, profile, variant)[unit.stage];
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          const double wrong = std::fabs(got[i] - truth.exact.values[unit.stage][i]);
+          EXPECT_LE(wrong, static_cast<double>(whole.delta[i])) << unit.name << " " << unit.contract;
+          double& most = aligns_stored ? stored : leading;
+          most = std::max(most, wrong / static_cast<double>(part.delta[i]));
+        }
+      }
+    }
+    std::printf("%-18s %-18s %.3f %.3f\n", unit.name, unit.contract, leading, stored);
+    EXPECT_LE(leading, 1) << unit.name;
+    if (profile.storage == Format::binary16) {
+      EXPECT_GT(stored, 1) << unit.contract;
+    } else {
+      EXPECT_GT(stored, 0.1) << unit.contract;  // what S3 counts for an element of binary32 that underflows is as much
+    }
+  }
 }
 
 }  // namespace

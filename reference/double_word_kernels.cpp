@@ -94,6 +94,7 @@ Kernels kernels() {
   k.dot = dot_columns;
   k.scores = score_row;
   k.cap = cap_row;
+  k.extremes = extremes_of;
   k.weights = weigh_row;
   k.probabilities = probability_row;
   k.outputs = output_row;
@@ -114,17 +115,18 @@ namespace {
 std::vector<Kernels> runnable() {
   std::vector<Kernels> list;
   const auto supported = hwy::SupportedTargets();
-  const auto offer = [&](std::int64_t target, const Kernels& kernels) {
-    if ((supported & target) != 0) list.push_back(kernels);
+  // What makes a list of kernels is compiled for their set as well, so it is called after the question.
+  const auto offer = [&](std::int64_t target, Kernels (*kernels)()) {
+    if ((supported & target) != 0) list.push_back(kernels());
   };
 #if HWY_TARGETS & HWY_AVX3 & ~HWY_STATIC_TARGET
-  offer(HWY_AVX3, N_AVX3::kernels());
+  offer(HWY_AVX3, N_AVX3::kernels);
 #endif
 #if HWY_TARGETS & HWY_AVX2 & ~HWY_STATIC_TARGET
-  offer(HWY_AVX2, N_AVX2::kernels());
+  offer(HWY_AVX2, N_AVX2::kernels);
 #endif
 #if HWY_TARGETS & HWY_NEON & ~HWY_STATIC_TARGET
-  offer(HWY_NEON, N_NEON::kernels());
+  offer(HWY_NEON, N_NEON::kernels);
 #endif
   list.push_back(HWY_STATIC_DISPATCH(kernels)());  // without a question: all of this program needs that set
   return list;

@@ -75,6 +75,11 @@ struct WeightSums {
   double error = 0;  // relative, of every weight, and of their sum but for the additions
 };
 
+struct RowExtremes {
+  std::size_t largest = 0, farthest = 0;  // first places of the largest word and of the largest magnitude
+  double error = 0;                       // the largest one; infinite where one is no number
+};
+
 // Where the roundings of one row of a stage go; expected is null if the row is not stored.
 struct RoundedRow {
   double* exact;
@@ -86,7 +91,8 @@ struct RoundedRow {
 struct Kernels {
   std::string_view name;
 
-  // Errors: 3.01 (n + 8) u^2 of the sum of the magnitudes; squares add 5 u^2 of theirs.
+  // Entries beyond n are zeros here. Errors: 3.01 (n + 8) u^2 of the sum of the magnitudes; squares add 5 u^2 of
+  // theirs.
   Word (*sum)(const double* x, std::size_t n);
   Word (*sum_of_squares)(ConstWords x, std::size_t n);
   double (*norm_bound)(const double* x, std::size_t n);  // >= the 2-norm
@@ -107,6 +113,7 @@ struct Kernels {
                  Words scores, double* error);
   void (*cap)(ConstWords scores, const double* score_error, std::size_t n, const CapOperands& terms, Words result,
               double* error);
+  RowExtremes (*extremes)(ConstWords x, const double* error, std::size_t n);
   WeightSums (*weights)(ConstWords scores, const double* error, std::size_t n, std::size_t largest, Words weights,
                         double* x, double* relative_error);
   void (*probabilities)(ConstWords weights, const double* weight_error, std::size_t n, Word inverse_sum,

@@ -29,30 +29,47 @@ HWY_INLINE DoubleWord<Lanes> all(Word x) {
   return {all(x.h), all(x.l)};
 }
 
-// The sums of eight interleaved parts, so that the order does not depend on the number of lanes. Each part has at most
-// ceil(n/8) additions, and 7 join them: n + 8 at most, for n >= 1.
+// The sums of 32 interleaved parts, so that the order does not depend on the number of lanes and none waits for
+// another. Each part has at most ceil(n/32) additions, and five more join it with the others: a term goes through n + 8
+// at most.
 struct Parts {
-  static constexpr std::size_t count = 8 / lane_count;
+  static constexpr std::size_t entries = 32, count = entries / lane_count;
   DoubleWord<Lanes> part[count];
   HWY_INLINE Parts() {
     for (std::size_t c = 0; c < count; ++c) part[c] = {all(0.0), all(0.0)};
   }
+  // i and i + half, while there are two.
   HWY_INLINE Word joined() const {
-    double h[8], l[8];
+    HWY_ALIGN double h[entries], l[entries];
     for (std::size_t c = 0; c < count; ++c) {
       store(h + c * lane_count, part[c].h);
       store(l + c * lane_count, part[c].l);
     }
-    DoubleWord<double> sum{h[0], l[0]};
-    for (std::size_t i = 1; i < 8; ++i) sum = add(sum, DoubleWord<double>{h[i], l[i]});
-    return {sum.h, sum.l};
+    std::size_t half = entries / 2;
+    for (; half >= lane_count && half > 1; half /= 2) {
+      for (std::size_t i = 0; i < half; i += lane_count) {
+        const DoubleWord<Lanes> other{load(h + half + i), load(l + half + i)};
+        const DoubleWord<Lanes> sum = add(DoubleWord<Lanes>{load(h + i), load(l + i)}, other);
+        store(h + i, sum.h);
+        store(l + i, sum.l);
+      }
+    }
+    for (; half > 0; half /= 2) {
+      for (std::size_t i = 0; i < half; ++i) {
+        const auto sum = add(DoubleWord<double>{h[i], l[i]}, DoubleWord<double>{h[i + half], l[i + half]});
+        h[i] = sum.h;
+        l[i] = sum.l;
+      }
+    }
+    return {h[0], l[0]};
   }
 };
 
-// Every addition errs by 2 u^2 (joining: 3.01 u^2) of a partial sum <= sum |x|: 3.01 (n + 8) u^2 sum |x|.
+// Every addition errs by 2 u^2 (joining: 3.01 u^2) of a partial sum, and those that a term goes through number n + 8 at
+// most: 3.01 (n + 8) u^2 sum |x|.
 inline Word sum_of(const double* x, std::size_t n) {
   Parts parts;
-  for (std::size_t i = 0; i < n; i += 8)
+  for (std::size_t i = 0; i < n; i += Parts::entries)
     for (std::size_t c = 0; c < Parts::count; ++c) parts.part[c] = add(parts.part[c], load(x + i + c * lane_count));
   return parts.joined();
 }
@@ -60,7 +77,7 @@ inline Word sum_of(const double* x, std::size_t n) {
 // Squares within 5 u^2, all additions of numbers >= 0: relative 5 u^2 + 3.01 (n + 8) u^2.
 inline Word sum_of_squares_of(ConstWords x, std::size_t n) {
   Parts parts;
-  for (std::size_t i = 0; i < n; i += 8) {
+  for (std::size_t i = 0; i < n; i += Parts::entries) {
     for (std::size_t c = 0; c < Parts::count; ++c) {
       const DoubleWord<Lanes> entry = load_word(x, i + c * lane_count);
       parts.part[c] = add(parts.part[c], multiply(entry, entry));

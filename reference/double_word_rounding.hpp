@@ -15,6 +15,7 @@
 #define QKCTS_DOUBLE_WORD_ROUNDING
 #endif
 
+#include <bit>
 #include <cstring>
 
 #include "reference/double_word.hpp"
@@ -30,8 +31,11 @@ struct NarrowFormat {
       : dropped(53 - parameters(format).precision),
         sign_shift(64 - parameters(format).bits),
         rebias(static_cast<std::uint64_t>(1023 - parameters(format).emax) << (parameters(format).precision - 1)),
-        smallest(std::ldexp(1.0, parameters(format).emin)),
-        beyond(std::ldexp(1.0, parameters(format).emax)) {}
+        smallest(power(parameters(format).emin)),
+        beyond(power(parameters(format).emax)) {}
+  static double power(int exponent) {  // of two, a normal number
+    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+  }
   int dropped, sign_shift;
   std::uint64_t rebias;
   double smallest, beyond;  // magnitudes in [smallest, beyond) are rounded here

@@ -82,6 +82,37 @@ inline void cap_row(ConstWords scores, const double* score_error, std::size_t n,
   }
 }
 
+inline RowExtremes extremes_of(ConstWords x, const double* error, std::size_t n) {
+  Lanes most = all(-HUGE_VAL), size = all(0.0), worst = all(0.0);
+  for (std::size_t i = 0; i < n; i += lane_count) {
+    const Mask is_seen = hn::FirstN(Tag(), n - i);
+    const Lanes h = load(x.h + i), e = load(error + i);
+    most = hn::Max(most, hn::IfThenElse(is_seen, h, all(-HUGE_VAL)));
+    size = hn::Max(size, hn::IfThenElseZero(is_seen, magnitude(h)));
+    worst = hn::Max(worst, hn::IfThenElseZero(is_seen, hn::IfThenElse(hn::Le(e, all(HUGE_VAL)), e, all(HUGE_VAL))));
+  }
+  const double largest = hn::GetLane(hn::MaxOfLanes(Tag(), most));
+  const double farthest = hn::GetLane(hn::MaxOfLanes(Tag(), size));
+  // Among equal high words the low ones decide.
+  RowExtremes found{n, n, hn::GetLane(hn::MaxOfLanes(Tag(), worst))};
+  const auto low_of = [x](std::size_t j) { return x.h[j] < 0 ? -x.l[j] : x.l[j]; };
+  for (std::size_t i = 0; i < n; i += lane_count) {
+    const Lanes h = load(x.h + i);
+    const Mask is_one = hn::Or(hn::Eq(h, all(largest)), hn::Eq(magnitude(h), all(farthest)));
+    if (hn::AllFalse(Tag(), is_one)) continue;
+    for (std::size_t j = i; j < n && j < i + lane_count; ++j) {
+      const bool is_largest = x.h[j] == largest && (found.largest == n || x.l[j] > x.l[found.largest]);
+      const bool is_farthest =
+          std::fabs(x.h[j]) == farthest && (found.farthest == n || low_of(j) > low_of(found.farthest));
+      if (is_largest) found.largest = j;
+      if (is_farthest) found.farthest = j;
+    }
+  }
+  if (found.largest == n) found.largest = 0;  // no numbers: their errors are infinite
+  if (found.farthest == n) found.farthest = 0;
+  return found;
+}
+
 // w_j = e^(s_j - m) for the exact number m = (the double word of the largest score): softmax does not depend on it.
 // x = s_j - m is off by err(s_j) + 3.01 u^2 |x|, and e^(that) - 1 by a factor 1 + 2^-29 more where it is below 2^-30; a
 // larger error is made infinite. Below x = -600 the weight is taken as 0, which leaves out less than 2^-865 of a sum
@@ -110,8 +141,12 @@ inline WeightSums weigh_row(ConstWords scores, const double* error, std::size_t 
     worst = hn::Max(worst, hn::IfThenElse(is_kept, e, hn::IfThenElse(is_seen, all(0x1p-850), all(0.0))));
   }
   weights.h[largest] = 0;  // exactly 1, added by the caller
+  for (std::size_t i = (n + 7) / 8 * 8; i < padded(n); i += lane_count) {
+    store(weights.h + i, all(0.0));
+    store(weights.l + i, all(0.0));
+  }
   Parts rest, weighted;
-  for (std::size_t i = 0; i < n; i += 8) {
+  for (std::size_t i = 0; i < n; i += Parts::entries) {
     for (std::size_t c = 0; c < Parts::count; ++c) {
       const std::size_t at = i + c * lane_count;
       const DoubleWord<Lanes> w = load_word(weights, at);

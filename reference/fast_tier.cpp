@@ -134,7 +134,8 @@ class DoubleWordTier : public FastTier {
     const auto r = static_cast<std::size_t>(row);
     s.entropy[r] = 0;
     s.p_max[r] = 1;
-    if (!recorder_.round(magnitude(seen, 0), seen.error[0], s.score_max[r])) open.push_back({statistics_stage, row, 0});
+    const RowRecorder::Statistic largest[] = {{magnitude(seen, 0), seen.error[0], &s.score_max[r]}};
+    if (!recorder_.round(largest)) open.push_back({statistics_stage, row, 0});
   }
 
   static Word magnitude(const WordView& seen, std::size_t j) {
@@ -147,30 +148,23 @@ class DoubleWordTier : public FastTier {
     const std::size_t before = open.size();
     recorder_.record(QKCTS_STAGE_PROBS, row, place.visible, softmax_.probs.words(), softmax_.probs.error.data(), open);
     settle_vanishing(place, row, seen, before, open);
-    WordArray lse;
-    lse.clear(1);
-    lse.h[0] = softmax_.lse.h;
-    lse.l[0] = softmax_.lse.l;
-    lse.error[0] = softmax_.lse_error;
-    recorder_.record(QKCTS_STAGE_LSE, row, 0, lse.words(), lse.error.data(), 1, open);
+    lse_.reserve(1);
+    lse_.h[0] = softmax_.lse.h;
+    lse_.l[0] = softmax_.lse.l;
+    lse_.error[0] = softmax_.lse_error;
+    recorder_.record(QKCTS_STAGE_LSE, row, 0, lse_.words(), lse_.error.data(), 1, open);
     recorder_.record(QKCTS_STAGE_OUTPUT, row, 0, softmax_.output.words(), softmax_.output.error.data(),
                      static_cast<std::size_t>(values_.shape.v_head_dim), open);
 
-    Word largest;
-    double error = 0;
-    for (std::size_t j = 0; j < place.visible.size(); ++j) {
-      const Word size = magnitude(seen, j);
-      if (size.h > largest.h || (size.h == largest.h && size.l > largest.l)) largest = size;
-      error = std::max(error, seen.error[j]);
-    }
     RowStatistics& s = result_.statistics;
     const auto r = static_cast<std::size_t>(row);
+    const RowRecorder::Statistic statistics[] = {
+        {softmax_.entropy, softmax_.entropy_error, &s.entropy[r]},
+        {softmax_.p_max, softmax_.p_max_error, &s.p_max[r]},
+        {magnitude(seen, softmax_.scores.farthest), softmax_.scores.error, &s.score_max[r]},
+    };
     // The loop knows an entropy within about 2^-120, not relative to itself: a smaller one is its to say.
-    const bool decided = softmax_.entropy.h >= 0x1p-30 &&
-                         recorder_.round(softmax_.entropy, softmax_.entropy_error, s.entropy[r]) &&
-                         recorder_.round(softmax_.p_max, softmax_.p_max_error, s.p_max[r]) &&
-                         recorder_.round(largest, error, s.score_max[r]);
-    if (!decided) open.push_back({statistics_stage, row, 0});
+    if (!(softmax_.entropy.h >= 0x1p-30) || !recorder_.round(statistics)) open.push_back({statistics_stage, row, 0});
   }
 
   // p < e^x with x = s - s_largest below -760: less than 2^-1096, which rounds to 0 in every format and in lo too.
@@ -178,7 +172,7 @@ class DoubleWordTier : public FastTier {
     const auto vanishes = [&](const ElementPlace& element) {
       const std::int64_t at = visible_index(place, element.column);
       const auto j = static_cast<std::size_t>(at);
-      const double error = seen.error[j] + seen.error[softmax_.largest];
+      const double error = seen.error[j] + seen.error[softmax_.scores.largest];
       return softmax_.exponent[j] < -760 && error < 1;
     };
     const auto from = open.begin() + static_cast<std::ptrdiff_t>(before);
@@ -193,7 +187,7 @@ class DoubleWordTier : public FastTier {
   RowRecorder recorder_;
   const FastOperands* v_;  // null: v is an input
   FastAttention attention_;
-  WordArray scores_, capped_, seen_;
+  WordArray scores_, capped_, seen_, lse_;
   std::vector<double> biases_;
   std::vector<std::uint32_t> finite_;
   RowSoftmax softmax_;

@@ -118,12 +118,14 @@ void FastAttention::use_values(std::int64_t b, std::int64_t kv_head) {
     const std::int64_t row =
         (b * values_.shape.kv_heads + kv_head) * values_.shape.k_len + static_cast<std::int64_t>(key);
     const double* from = normed_v_ == nullptr ? values_.v.row(row).data() : normed_v_->high(row);
-    for (std::size_t d = 0; d < v_width; ++d) {
-      v_[key * columns_ + d] = from[d];
-      v_largest_[d] = std::max(v_largest_[d], std::fabs(from[d]));
+    const double* low = normed_v_ == nullptr ? nullptr : normed_v_->low(row);
+    for (std::size_t d = 0; d < v_width; d += padding) {
+      const std::size_t to = d * keys_ + key * padding, count = std::min(padding, v_width - d);
+      std::copy_n(from + d, count, v_.begin() + static_cast<std::ptrdiff_t>(to));
+      if (low != nullptr) std::copy_n(low + d, count, v_low_.begin() + static_cast<std::ptrdiff_t>(to));
     }
+    for (std::size_t d = 0; d < v_width; ++d) v_largest_[d] = std::max(v_largest_[d], std::fabs(from[d]));
     if (normed_v_ == nullptr) continue;
-    std::copy_n(normed_v_->low(row), v_width, v_low_.begin() + static_cast<std::ptrdiff_t>(key * columns_));
     v_error_ = std::max(v_error_, normed_v_->row(row).delta);
   }
   for (const double largest : v_largest_)  // too small for the grid of an anchored sum
@@ -200,16 +202,12 @@ void FastAttention::set_capped(const WordArray& scores, const std::vector<double
 // the error of the weights too.
 void FastAttention::set_softmax(const RowPlace& place, WordView seen, RowSoftmax& result) {
   const std::size_t n = place.visible.size();
-  result.largest = 0;
-  for (std::size_t j = 1; j < n; ++j) {
-    const bool is_larger = seen.h[j] > seen.h[result.largest] ||
-                           (seen.h[j] == seen.h[result.largest] && seen.l[j] > seen.l[result.largest]);
-    if (is_larger) result.largest = j;
-  }
+  result.scores = kernels_.extremes(seen.words(), seen.error, n);
+  const std::size_t largest = result.scores.largest;
   weights_.reserve(n);
   result.probs.reserve(n);
   result.exponent.resize(padded(n));
-  const WeightSums sums = kernels_.weights(seen.words(), seen.error, n, result.largest, weights_.words(),
+  const WeightSums sums = kernels_.weights(seen.words(), seen.error, n, largest, weights_.words(),
                                            result.exponent.data(), weights_.error.data());
   const double additions = 3.01 * (static_cast<double>(n) + 8) * u2;
   const Double sum = dw::add(of(sums.rest), 1.0);
@@ -224,14 +222,18 @@ void FastAttention::set_softmax(const RowPlace& place, WordView seen, RowSoftmax
   sums_.reserve(columns_);
   result.output.reserve(columns_);
   kernels_.anchors(v_largest_.data(), columns_, reach, column_anchors_.data());
-  const DotOperands operands{weights_.h.data(),
-                             weights_.l.data(),
-                             n,
-                             place.visible.data(),
-                             v_.data(),
-                             v_low_.empty() ? nullptr : v_low_.data(),
-                             columns_};
-  kernels_.dot(operands, columns_, column_anchors_.data(), sums_.words());
+  const bool is_run = place.visible.back() - place.visible.front() + 1 == n;
+  for (std::size_t d = 0; d < columns_; d += padding) {
+    const std::size_t from = d * keys_ + (is_run ? place.visible.front() * padding : 0);
+    const DotOperands operands{weights_.h.data(),
+                               weights_.l.data(),
+                               n,
+                               is_run ? nullptr : place.visible.data(),
+                               v_.data() + from,
+                               v_low_.empty() ? nullptr : v_low_.data() + from,
+                               padding};
+    kernels_.dot(operands, padding, column_anchors_.data() + d, sums_.words(d));
+  }
   const DotSize size(n, v_low_.empty() ? 1 : 2);
   kernels_.outputs(sums_.words(), column_anchors_.data(), v_largest_.data(), columns_, size, reach, sums.error, inverse,
                    inverse_error, result.output.words(), result.output.error.data());
@@ -240,18 +242,18 @@ void FastAttention::set_softmax(const RowPlace& place, WordView seen, RowSoftmax
     for (std::size_t d = 0; d < columns_; ++d) result.output.error[d] = (result.output.error[d] + v_error_) * more;
 
   // lse = m + log(1 + rest); the slope of the logarithm carries the relative error of the sum over as it is.
-  WordArray rest, log_sum;
-  rest.clear(1);
-  log_sum.clear(1);
-  rest.h[0] = sums.rest.h;
-  rest.l[0] = sums.rest.l;
-  std::vector<double> guess(padded(1));
-  guess[0] = std::log1p(sums.rest.h);
-  kernels_.log_one_plus(rest.words(), guess.data(), 1, log_sum.words(), log_sum.error.data());
-  const Double log_of_sum{log_sum.h[0], log_sum.l[0]};
-  const Double lse = dw::add(Double{seen.h[result.largest], seen.l[result.largest]}, log_of_sum);
+  rest_.reserve(1);
+  log_sum_.reserve(1);
+  guess_.resize(padded(1));
+  rest_.h[0] = sums.rest.h;
+  rest_.l[0] = sums.rest.l;
+  guess_[0] = std::log1p(sums.rest.h);
+  kernels_.log_one_plus(rest_.words(), guess_.data(), 1, log_sum_.words(), log_sum_.error.data());
+  const Double log_of_sum{log_sum_.h[0], log_sum_.l[0]};
+  const double log_error = log_sum_.error[0];
+  const Double lse = dw::add(Double{seen.h[largest], seen.l[largest]}, log_of_sum);
   result.lse = of(lse);
-  result.lse_error = (sum_error + log_sum.error[0] + dw::add_bound * u2 * std::fabs(lse.h)) * more;
+  result.lse_error = (sum_error + log_error + dw::add_bound * u2 * std::fabs(lse.h)) * more;
 
   // The largest probability is e^(max s - m)/S, and max s is within the largest error of a score of m.
   result.p_max = inverse;
@@ -266,8 +268,8 @@ void FastAttention::set_softmax(const RowPlace& place, WordView seen, RowSoftmax
   const double w2 = 2 * sums.error + additions;
   const double share = sums.rest.h / sum.h;  // rest/(1 + rest)
   result.entropy = of(entropy);
-  result.entropy_error = (share * w2 + log_sum.error[0] + std::fabs(mean.h) * (2 * w2 + 20 * u2) +
-                          share * 2 * sums.error + 3.01 * u2 * entropy.h + 0x1p-840) *
+  result.entropy_error = (share * w2 + log_error + std::fabs(mean.h) * (2 * w2 + 20 * u2) + share * 2 * sums.error +
+                          3.01 * u2 * entropy.h + 0x1p-840) *
                          more;
 }
 

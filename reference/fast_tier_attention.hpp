@@ -13,9 +13,9 @@ namespace qkcts {
 
 // What the softmax says of one row of at least two visible keys.
 struct RowSoftmax {
-  std::size_t largest = 0;       // index among the visible keys
-  WordArray probs;               // one per visible key
-  std::vector<double> exponent;  // s - s_largest
+  RowExtremes scores;    // places among the visible keys
+  WordArray probs;       // one per visible key
+  LineNumbers exponent;  // s - s_largest
   WordArray output;
   Word lse, entropy, p_max;
   double lse_error = 0, entropy_error = 0, p_max_error = 0;
@@ -39,7 +39,7 @@ class FastAttention {
 
  private:
   struct Panel {  // 32 keys of one key head: entry of lane d of key i at d * 32 + i
-    std::vector<double> high, low;
+    LineNumbers high, low;
   };
   void use_keys(std::int64_t b, std::int64_t kv_head);
   void use_values(std::int64_t b, std::int64_t kv_head);
@@ -59,16 +59,18 @@ class FastAttention {
   std::vector<Panel> panels_;
   bool keys_have_low_ = false;
   WordArray key_scales_;  // with their relative errors
-  std::vector<double> key_norms_, key_deltas_;
-  std::vector<double> v_, v_low_, v_largest_;  // [Lk, columns_], over the keys that some row sees; v_low_ empty: 0
-  double v_error_ = 0;                         // of every entry of v_
+  LineNumbers key_norms_, key_deltas_;
+  // Over the keys that some row sees: 32 columns after another, [columns_/32, Lk, 32], so that those of a run of keys
+  // are neighbours; v_low_ empty: 0. Of every column the largest.
+  LineNumbers v_, v_low_, v_largest_;
+  double v_error_ = 0;  // of every entry of v_
 
   std::size_t block_begin_ = 0, block_end_ = 0;  // of the rows held: whose dot products are at hand
   std::vector<WordArray> dots_;
-  std::vector<std::vector<double>> anchors_;
+  std::vector<LineNumbers> anchors_;
 
-  WordArray weights_, sums_;
-  std::vector<double> column_anchors_;
+  WordArray weights_, sums_, rest_, log_sum_;
+  LineNumbers column_anchors_, guess_;
 };
 
 }  // namespace qkcts

@@ -52,8 +52,10 @@ FastOperands::FastOperands(const CaseValues& values, Side side, const Kernels& k
 FastOperands::FastOperands(const CaseValues& values, const SideValues& source, const Kernels& kernels)
     : values_(values), side_(source), kernels_(kernels), keeps_scale_(false), width_(source.head_dim) {
   const std::int64_t rows = side_.batch * side_.heads * side_.length;
-  high_.assign(static_cast<std::size_t>(rows * width_) + padding, 0.0);
-  low_.assign(high_.size(), 0.0);
+  numbers_ = static_cast<std::size_t>(rows * width_) + padding;
+  high_ = std::make_unique_for_overwrite<double[]>(numbers_);
+  std::fill_n(high_.get() + rows * width_, padding, 0.0);
+  low_.assign(padded(static_cast<std::size_t>(width_)), 0.0);
   rows_.resize(static_cast<std::size_t>(rows));
   is_plain_ = side_.norm.applied == 0 && side_.rope_order == QKCTS_ROPE_NONE;
   if (is_plain_) grid_ = grid_of(side_.x);
@@ -76,7 +78,7 @@ FastOperands::FastOperands(const CaseValues& values, const SideValues& source, c
 void FastOperands::rotate_group(std::int64_t group, WordArray& x) {
   const std::int64_t pairs = rotated_lanes(values_.terms.rope, width_) / 2;
   const auto n = static_cast<std::size_t>(pairs);
-  for (std::vector<double>* array : {&pair_[0], &pair_[1], &pair_[2], &pair_[3], &pair_[4], &pair_[5], &cos_, &sin_})
+  for (LineNumbers* array : {&pair_[0], &pair_[1], &pair_[2], &pair_[3], &pair_[4], &pair_[5], &cos_, &sin_})
     array->assign(padded(n), 0.0);
   const double sense = values_.terms.rotation.sense == QKCTS_SENSE_NEGATIVE ? -1 : 1;
   for (std::int64_t member = 0; member < side_.heads_in_group(); ++member) {
@@ -207,25 +209,34 @@ bool FastOperands::normalise(std::int64_t group, WordArray& x, Row& common, Word
 
 void FastOperands::keep(std::int64_t group, const WordArray& x, const Row& common, bool is_known) {
   const auto width = static_cast<std::size_t>(width_);
-  head_.reserve(width);
+  head_.assign(padded(width), 0.0);
+  const auto norm_bound = [&](const double* numbers) {
+    if (width % 8 == 0) return kernels_.norm_bound(numbers, width);
+    std::copy_n(numbers, width, head_.begin());  // whole vectors are read, and those of the next head stand there
+    return kernels_.norm_bound(head_.data(), width);
+  };
   for (std::int64_t member = 0; member < side_.heads_in_group(); ++member) {
     const std::int64_t row = side_.row_of(group, member);
     Row& kept = rows_[static_cast<std::size_t>(row)];
     kept = common;
-    if (!is_known) {
-      kept = {{1, 0}, 0, 1, HUGE_VAL};
-      continue;
-    }
     const auto from = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(member) * width);
     const auto to = static_cast<std::ptrdiff_t>(row * width_);
-    std::copy_n(x.h.begin() + from, width, high_.begin() + to);
-    std::copy_n(x.l.begin() + from, width, low_.begin() + to);
-    for (std::size_t i = 0; i < width; ++i) has_low_ = has_low_ || x.l[static_cast<std::size_t>(from) + i] != 0;
+    if (!is_known) {
+      kept = {{1, 0}, 0, 1, HUGE_VAL};
+      std::fill_n(high_.get() + to, width, 0.0);
+      continue;
+    }
+    std::copy_n(x.h.begin() + from, width, high_.get() + to);
+    std::uint64_t low_words = 0;
+    for (std::size_t i = 0; i < width; ++i) low_words += x.l[static_cast<std::size_t>(from) + i] != 0 ? 1 : 0;
+    if (low_words > 0 && !has_low_) {
+      has_low_ = true;
+      low_.assign(numbers_, 0.0);
+    }
+    if (has_low_) std::copy_n(x.l.begin() + from, width, low_.begin() + to);
     // The dot products take h and l apart; ||h|| serves for both, since |l| <= u |h|.
-    std::copy_n(x.h.begin() + from, width, head_.h.begin());
-    kept.norm = kernels_.norm_bound(head_.h.data(), width) * (1 + 0x1p-50);
-    std::copy_n(x.error.begin() + from, width, head_.h.begin());
-    kept.delta = kernels_.norm_bound(head_.h.data(), width);
+    kept.norm = norm_bound(x.h.data() + from) * (1 + 0x1p-50);
+    kept.delta = norm_bound(x.error.data() + from);
     if (kept.norm != 0 && !(kept.norm >= 0x1p-400 && kept.norm <= 0x1p400)) kept.delta = HUGE_VAL;
   }
 }
@@ -233,15 +244,18 @@ void FastOperands::keep(std::int64_t group, const WordArray& x, const Row& commo
 bool FastOperands::make(std::int64_t group, GroupWords& stages) {
   const auto n = static_cast<std::size_t>(side_.heads_in_group() * width_);
   WordArray& x = x_;
-  x.clear(n);
+  x.reserve(n);
   bool is_known = true;
   if (projection_) {
     is_known = projection_->make(group, x);
     stages.projected = x;
   } else {
-    std::size_t at = 0;
     for (std::int64_t member = 0; member < side_.heads_in_group(); ++member)
-      for (const double entry : side_.row(side_.row_of(group, member))) x.h[at++] = entry;
+      std::copy_n(side_.row(side_.row_of(group, member)).begin(), width_,
+                  x.h.begin() + static_cast<std::ptrdiff_t>(member * width_));
+    std::fill(x.h.begin() + static_cast<std::ptrdiff_t>(n), x.h.end(), 0.0);
+    std::fill(x.l.begin(), x.l.end(), 0.0);
+    std::fill(x.error.begin(), x.error.end(), 0.0);
   }
   stages.normed.reserve(n);
   stages.roped.reserve(n);

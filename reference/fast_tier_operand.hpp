@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "conformance/line_numbers.hpp"
 #include "reference/case_values.hpp"
 #include "reference/double_word_kernels.hpp"
 
@@ -29,7 +30,7 @@ struct WordArray {
   }
   Words words(std::size_t from = 0) { return {h.data() + from, l.data() + from}; }
   ConstWords words(std::size_t from = 0) const { return {h.data() + from, l.data() + from}; }
-  std::vector<double> h, l, error;
+  LineNumbers h, l, error;
 };
 
 // The same, somewhere else, readable as far as padded(n) from where it begins.
@@ -60,8 +61,11 @@ class FastOperands {
   // Makes and keeps the vectors of a group. False where it declines: their rows then have infinite errors.
   bool make(std::int64_t group, GroupWords& stages);
 
-  const double* high(std::int64_t row) const { return high_.data() + static_cast<std::size_t>(row * width_); }
-  const double* low(std::int64_t row) const { return low_.data() + static_cast<std::size_t>(row * width_); }
+  // Of a vector that has been made.
+  const double* high(std::int64_t row) const { return high_.get() + static_cast<std::size_t>(row * width_); }
+  const double* low(std::int64_t row) const {
+    return low_.data() + (has_low_ ? static_cast<std::size_t>(row * width_) : 0);
+  }
   bool has_low() const { return has_low_; }  // some low word of some vector is not 0
   struct Row {                               // of v, the scale is 1
     Word scale{1, 0};
@@ -92,14 +96,17 @@ class FastOperands {
   std::unique_ptr<FastProjection> projection_;  // null where the side is an input
   bool keeps_scale_;
   std::int64_t width_;
-  std::vector<double> high_, low_;
+  std::size_t numbers_;             // of all vectors, and a padding beyond them
+  std::unique_ptr<double[]> high_;  // not set before a vector is made
+  std::vector<double> low_;         // zeros of one vector until one has a low word that is not 0
   std::vector<Row> rows_;
   std::vector<double> factor_high_, factor_low_, offset_;  // of all heads, [H * D]; empty: none
   bool has_low_ = false, is_plain_ = false;
   double grid_ = 0;
-  std::vector<double> pair_[6], cos_, sin_;  // scratch of rotate_group
-  std::vector<double> group_factor_[2], group_offset_;
-  WordArray x_, head_;  // scratch of make and keep
+  LineNumbers pair_[6], cos_, sin_;  // scratch of rotate_group
+  LineNumbers group_factor_[2], group_offset_;
+  WordArray x_;       // scratch of make
+  LineNumbers head_;  // and of keep
 };
 
 }  // namespace qkcts

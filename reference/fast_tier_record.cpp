@@ -7,6 +7,11 @@
 namespace qkcts {
 namespace {
 
+void bring(const void* from, std::size_t bytes) {
+  constexpr std::size_t line = 64;
+  for (std::size_t i = 0; i < bytes; i += line) __builtin_prefetch(static_cast<const char*>(from) + i, 1, 2);
+}
+
 bool is_run(std::span<const std::uint32_t> columns) {
   return !columns.empty() && columns.back() - columns.front() + 1 == columns.size();
 }
@@ -47,10 +52,28 @@ RoundedRow RowRecorder::target(qkcts_stage stage, const Place& place, std::size_
   return row;
 }
 
+// Where the next row of the stage will go, brought into the cache while other things are computed.
+void RowRecorder::expect_next(qkcts_stage stage, const Place& place) const {
+  const std::size_t length = lengths_[stage];
+  const std::vector<double>& exact = result_.exact.values[stage];
+  const std::size_t next = place.exact + length;
+  if (next + length <= exact.capacity()) bring(exact.data() + next, length * sizeof(double));
+  if (place.stored < 0) return;
+  const ProvenStage& proven = result_.stages[stage];
+  const std::size_t at = static_cast<std::size_t>(place.stored) + length;
+  if (at + length > proven.expected.capacity()) return;
+  bring(proven.expected.data() + at, length * sizeof(std::uint64_t));
+  bring(proven.hi.data() + at, length * sizeof(double));
+  bring(proven.lo.data() + at, length * sizeof(std::int16_t));
+  bring(proven.rule.data() + at, length * sizeof(ElementRule));
+}
+
 void RowRecorder::record(qkcts_stage stage, std::int64_t row, std::int64_t first, ConstWords z, const double* error,
                          std::size_t n, std::vector<ElementPlace>& open) {
   undecided_.resize(std::max(undecided_.size(), n));
-  const RoundedRow to = target(stage, place(stage, row), static_cast<std::size_t>(first));
+  const Place at = place(stage, row);
+  const RoundedRow to = target(stage, at, static_cast<std::size_t>(first));
+  expect_next(stage, at);
   if (kernels_.round(z, error, n, formats_[stage], to, undecided_.data()) == 0) return;
   for (std::size_t i = 0; i < n; ++i)
     if (undecided_[i] != 0) open.push_back({stage, row, first + static_cast<std::int64_t>(i)});
@@ -133,16 +156,19 @@ void RowRecorder::record_zero(qkcts_stage stage, std::int64_t row, std::int64_t 
   *to.lo = 0;
 }
 
-bool RowRecorder::round(Word z, double error, double& target) {
-  std::array<double, padding> h{}, l{}, e{}, exact{};
-  h[0] = z.h;
-  l[0] = z.l;
-  e[0] = error;
-  std::uint8_t undecided = 0;
-  kernels_.round({h.data(), l.data()}, e.data(), 1, Format::binary64, {exact.data(), nullptr, nullptr, nullptr},
-                 &undecided);
-  if (undecided == 0) target = exact[0];
-  return undecided == 0;
+bool RowRecorder::round(std::span<const Statistic> statistics) {
+  std::array<double, padding> h{}, l{}, error{}, exact{};
+  std::array<std::uint8_t, padding> undecided{};
+  for (std::size_t i = 0; i < statistics.size(); ++i) {
+    h[i] = statistics[i].z.h;
+    l[i] = statistics[i].z.l;
+    error[i] = statistics[i].error;
+  }
+  const RoundedRow to{exact.data(), nullptr, nullptr, nullptr};
+  if (kernels_.round({h.data(), l.data()}, error.data(), statistics.size(), Format::binary64, to, undecided.data()) > 0)
+    return false;
+  for (std::size_t i = 0; i < statistics.size(); ++i) *statistics[i].target = exact[i];
+  return true;
 }
 
 }  // namespace qkcts

@@ -36,8 +36,13 @@ class RowRecorder {
   // A number > 0 that rounds to 0 and has lo = 0.
   void record_zero(qkcts_stage stage, std::int64_t row, std::int64_t column);
 
-  // RN64(z) if that is decided.
-  bool round(Word z, double error, double& target);
+  // RN64(z) if that is decided; of all of several numbers, or nothing is written.
+  struct Statistic {
+    Word z;
+    double error;
+    double* target;
+  };
+  bool round(std::span<const Statistic> statistics);
 
  private:
   struct Place {
@@ -46,6 +51,7 @@ class RowRecorder {
   };
   Place place(qkcts_stage stage, std::int64_t row) const;
   RoundedRow target(qkcts_stage stage, const Place& place, std::size_t first);
+  void expect_next(qkcts_stage stage, const Place& place) const;
 
   std::array<std::size_t, QKCTS_STAGE_COUNT> lengths_{};  // of a row
   mutable std::array<std::size_t, QKCTS_STAGE_COUNT>

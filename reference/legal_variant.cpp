@@ -291,14 +291,14 @@ std::string LegalVariant::text() const {
       "sum={} variance={} root={} association={} scale={} base={} softmax={} order={} normalise={} quotient={} "
       "row_sum={} factor={} frequency={} temperature={} biases={} sink={} functions={} block={} lazy={} "
       "scaled_positions={} converts_by_quotient={} store={} target={} matrix={},{} feed={} fold={} weight_bias={} "
-      "logarithm_first={} afresh={} cut={}",
+      "logarithm_first={} afresh={} cut={} aligns_stored={}",
       static_cast<int>(sum), static_cast<int>(variance), static_cast<int>(root), static_cast<int>(association),
       static_cast<int>(scale), static_cast<int>(base), static_cast<int>(softmax), static_cast<int>(order),
       static_cast<int>(normalise), static_cast<int>(quotient), static_cast<int>(row_sum), static_cast<int>(factor),
       static_cast<int>(frequency), static_cast<int>(temperature), static_cast<int>(biases), static_cast<int>(sink),
       static_cast<int>(functions), block, lazy, scaled_positions, converts_by_quotient, store_weights, target,
       matrix_products, matrix_fraction, static_cast<int>(feed), static_cast<int>(fold), static_cast<int>(weight_bias),
-      logarithm_first, afresh, cut_at_points);
+      logarithm_first, afresh, cut_at_points, matrix_aligns_stored);
 }
 
 }  // namespace qkcts

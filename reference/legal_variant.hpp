@@ -54,7 +54,8 @@ struct LegalVariant {
   int block = 16;           // of online and split forms
   int matrix_products = 4;  // K and F of the matrix unit: products added at once, fraction bits kept of each
   int matrix_fraction = 23;
-  bool logarithm_first = false;  // of a ratio of positions, before its maximum with 0 in place of 1
+  bool matrix_aligns_stored = false;  // a subnormal operand by the exponent of its encoding (M2)
+  bool logarithm_first = false;       // of a ratio of positions, before its maximum with 0 in place of 1
   // The product with v takes weights that are formed once more, from the shift and the row sum of an online or split
   // pass. Its row sum is of weights as computed, and rescaled only when the maximum rises.
   bool afresh = false;

@@ -229,8 +229,9 @@ bool LegalMachine<T>::storable(const T* x, std::size_t n) const {
   });
 }
 
-// Exact products and the accumulator, aligned to the largest exponent (of a product: the sum of its factors'), cut off
-// after F fraction bits, added exactly and rounded toward zero (to nearest in binary16): docs/budgets.md, "Arithmetic".
+// Exact products and the accumulator, aligned to the largest exponent (of a product: the sum of its factors', by
+// leading bits or as they are stored), cut off after F fraction bits, added exactly and rounded toward zero (to nearest
+// in binary16): docs/budgets.md, "Arithmetic".
 template <typename T>
 T LegalMachine<T>::matrix_block(T accumulator, const T* a, const T* b, std::size_t n) const {
   // NaN and infinities pass as in any other unit.
@@ -243,10 +244,12 @@ T LegalMachine<T>::matrix_block(T accumulator, const T* a, const T* b, std::size
   }
   constexpr int lowest = -4000;
   const auto exponent = [](double x) { return x == 0 ? lowest : std::ilogb(x); };
+  const int emin = variant_.matrix_aligns_stored ? parameters(profile_.storage).emin : lowest;
+  const auto of_factor = [&](T x) { return std::max(exponent(static_cast<double>(x)), emin); };
   int top = exponent(static_cast<double>(accumulator));
   for (std::size_t i = 0; i < n; ++i) {
     if (a[i] != T(0) && b[i] != T(0)) {
-      top = std::max(top, exponent(static_cast<double>(a[i])) + exponent(static_cast<double>(b[i])));
+      top = std::max(top, of_factor(a[i]) + of_factor(b[i]));
     }
   }
   if (top == lowest) {

@@ -24,6 +24,14 @@ void* counted(std::size_t size) {
   return block;
 }
 
+void* counted(std::size_t size, std::align_val_t line) {
+  const auto bytes = static_cast<std::size_t>(line);
+  void* block = std::aligned_alloc(bytes, (size + bytes - 1) / bytes * bytes);
+  if (block == nullptr) throw std::bad_alloc();
+  most = std::max<std::int64_t>(most, held += static_cast<std::int64_t>(malloc_usable_size(block)));
+  return block;
+}
+
 void release(void* block) noexcept {
   if (block != nullptr) held -= static_cast<std::int64_t>(malloc_usable_size(block));
   std::free(block);
@@ -36,6 +44,15 @@ void* operator new(std::size_t size) {
 }
 void* operator new[](std::size_t size) {
   return counted(size);
+}
+void* operator new(std::size_t size, std::align_val_t line) {
+  return counted(size, line);
+}
+void operator delete(void* block, std::align_val_t) noexcept {
+  release(block);
+}
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
+  release(block);
 }
 void operator delete(void* block) noexcept {
   release(block);

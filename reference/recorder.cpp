@@ -32,7 +32,7 @@ Recorder::Recorder(const Case& c, StageSet stages, const StageRows& rows, Refere
     slot_[stage].assign(count, -1);
     has_point_[stage] = stage_point(c.contract.terms, stage) != 0;
     if ((attention_stages & bit(stage)) == 0) {
-      result.exact.values[stage].assign(count * length, nan_value);
+      result.exact.values[stage].reserve(count * length);
       if (has_point_[stage]) result.exact.before[stage].assign(count * length, nan_value);
     }
     ProvenStage& proven = result.stages[stage];
@@ -49,8 +49,8 @@ Recorder::Recorder(const Case& c, StageSet stages, const StageRows& rows, Refere
     proven.hi.reserve(stored);
     proven.lo.reserve(stored);
     proven.rule.reserve(stored);
-    if ((attention_stages & bit(stage)) == 0) grow_stored(stage, proven.rows.size());
   }
+  if (has_rounding_points(c.contract.terms.rounding)) begin_all_vectors();  // points come before stages
 }
 
 void Recorder::grow_stored(qkcts_stage stage, std::size_t rows) {
@@ -76,6 +76,21 @@ void Recorder::begin(std::int64_t row) {
     grow_exact(stage, held + 1);
     const std::int32_t slot = slot_[stage][static_cast<std::size_t>(row)];
     if (slot >= 0) grow_stored(stage, static_cast<std::size_t>(slot) + 1);
+  }
+}
+
+void Recorder::begin_vector(qkcts_stage stage, std::int64_t row) {
+  const std::size_t rows = static_cast<std::size_t>(row) + 1;
+  grow(result_.exact.values[stage], rows * static_cast<std::size_t>(lengths_[stage]), nan_value);
+  const std::int32_t slot = slot_[stage][static_cast<std::size_t>(row)];
+  if (slot >= 0) grow_stored(stage, static_cast<std::size_t>(slot) + 1);
+}
+
+void Recorder::begin_all_vectors() {
+  for (const qkcts_stage stage : all_stages) {
+    if ((stages_ & ~attention_stages & bit(stage)) == 0) continue;
+    grow(result_.exact.values[stage], slot_[stage].size() * static_cast<std::size_t>(lengths_[stage]), nan_value);
+    grow_stored(stage, result_.stages[stage].rows.size());
   }
 }
 

@@ -29,6 +29,9 @@ class Recorder {
   void hold(std::span<const std::uint32_t> rows);
   void begin(std::int64_t row);
   void begin_all();
+  // Likewise of the rows of q, k and v up to this one, and of all of them.
+  void begin_vector(qkcts_stage stage, std::int64_t row);
+  void begin_all_vectors();
 
   bool is_stored(qkcts_stage stage, std::int64_t row) const { return slot_[stage][static_cast<std::size_t>(row)] >= 0; }
   Format format(qkcts_stage stage) const { return formats_[stage]; }

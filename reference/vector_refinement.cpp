@@ -89,12 +89,22 @@ void VectorRefinement::settle(Side side, std::int64_t group) {
   std::vector<bool>::reference settled = settled_[static_cast<std::size_t>(side)][static_cast<std::size_t>(group)];
   if (settled) return;
   settled = true;
+  begin(side, group);
   const bool excluded = is_excluded(side, group);
   std::optional<OpenElements> open = fast_ ? fast_->settle_group(side, group) : std::nullopt;
   if (excluded) return fix_excluded(side, group);
   if (!open) open = elements(side, group);
   result_.left_open += open->size();
   if (!open->empty()) refine<0>(side, group, std::move(*open));
+}
+
+void VectorRefinement::begin(Side side, std::int64_t group) {
+  const SideValues& x = values_.side(side);
+  for (const qkcts_stage stage : {proj_stage(side), norm_stage(side), rope_stage(side)}) {
+    if (stage == QKCTS_STAGE_COUNT || !values_.exists(stage)) continue;
+    for (std::int64_t member = 0; member < x.heads_in_group(); ++member)
+      recorder_.begin_vector(stage, x.row_of(group, member));
+  }
 }
 
 bool VectorRefinement::is_excluded(Side side, std::int64_t group) const {

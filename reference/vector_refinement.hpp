@@ -37,13 +37,21 @@ class VectorRefinement {
   CaseValues& values() { return values_; }
   VectorLevels& levels() { return vector_levels_; }
   const FastVectors* fast() const { return fast_.get(); }
-  const ReferenceResult& result() const { return result_; }  // of its stages; `exact` has no rows of attention
-  ReferenceResult take_result() { return std::move(result_); }
+  // Of its stages; `exact` has no rows of attention. What has not been settled is 0, and NaN in `exact`.
+  const ReferenceResult& result() {
+    recorder_.begin_all_vectors();
+    return result_;
+  }
+  ReferenceResult take_result() {
+    recorder_.begin_all_vectors();
+    return std::move(result_);
+  }
   int highest_bits() const { return levels_.highest_bits(); }
 
  private:
   std::vector<qkcts_stage> stages(Side side) const;
   std::vector<Side> take_points(const VectorRefinement& from);
+  void begin(Side side, std::int64_t group);
   void settle(Side side, std::int64_t group);
   bool is_excluded(Side side, std::int64_t group) const;
   void fix_excluded(Side side, std::int64_t group);
