@@ -12,9 +12,12 @@
 #include <fmt/format.h>
 
 #include "conformance/contract.hpp"
+#include "conformance/growing_file.hpp"
 
 namespace qkcts {
 namespace {
+
+constexpr std::size_t buffered = std::size_t{1} << 16;
 
 class Descriptor {
  public:
@@ -76,17 +79,44 @@ void require_replaceable(const std::string& path) {
     throw WriteError(fmt::format("{}: is no regular file, and would be replaced by one", path));
 }
 
-void write_file_atomically(const std::string& path, std::string_view text) {
+void write_file_atomically(const std::string& path, const std::function<void(const TextSink& sink)>& write) {
   require_replaceable(path);
   const std::string temporary = fmt::format("{}.partial.{}", path, ::getpid());
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) throw WriteError(fmt::format("{}: cannot be created: {}", path, reason()));
-  if (!write_all(file.get(), text) || ::fsync(file.get()) != 0 || file.close() != 0 ||
-      ::rename(temporary.c_str(), path.c_str()) != 0) {
+  const auto give_up = [&] {
     const std::string why = reason();
     ::unlink(temporary.c_str());
     throw WriteError(fmt::format("{}: cannot be written: {}", path, why));
+  };
+  std::string waiting;
+  const auto pass_on = [&](std::string_view piece) {
+    if (!write_all(file.get(), piece)) give_up();
+  };
+  try {
+    write([&](std::string_view piece) {
+      if (waiting.size() + piece.size() >= buffered) {
+        pass_on(std::exchange(waiting, {}));
+        if (piece.size() >= buffered) return pass_on(piece);
+      }
+      waiting += piece;
+    });
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
   }
+  pass_on(waiting);
+  if (::fsync(file.get()) != 0 || file.close() != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) give_up();
+}
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+  write_file_atomically(path, [text](const TextSink& sink) { sink(text); });
+}
+
+std::string text_of(const std::function<void(const TextSink& sink)>& write) {
+  std::string text;
+  write([&text](std::string_view piece) { text += piece; });
+  return text;
 }
 
 }  // namespace qkcts

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "conformance/contract.hpp"
+#include "conformance/json_in_parts.hpp"
 
 namespace qkcts {
 namespace {
@@ -94,6 +95,11 @@ void append(const Json& value, std::string& text) {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view origin) {
+  return parse_json_in_parts(text, origin, {}, nullptr);
+}
+
+Json parse_json_in_parts(std::string_view text, std::string_view origin, std::string_view key,
+                         const std::function<void(const Json& item)>& take) {
   std::vector<Open> open;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     switch (event) {
@@ -106,6 +112,11 @@ Json parse_json(std::string_view text, std::string_view origin) {
       case Json::parse_event_t::object_end:
       case Json::parse_event_t::array_end:
         open.pop_back();
+        if (take && event == Json::parse_event_t::object_end && open.size() == 2 && open[1].is_array &&
+            !open[0].is_array && open[0].key == key) {
+          take(parsed);
+          return false;  // it is not kept
+        }
         break;
       case Json::parse_event_t::value:
         if (!open.empty()) ++open.back().values;

@@ -108,13 +108,20 @@ struct CompiledSchema {
   valijson::Schema schema;
 };
 
-const CompiledSchema& compiled(std::string_view name) {
+// `definition`: the one of that name among those of the schema; empty: the schema as a whole.
+const CompiledSchema& compiled(std::string_view name, std::string_view definition) {
   static std::mutex mutex;
   static std::map<std::string, CompiledSchema, std::less<>> cache;  // entries stay where they are
   const std::lock_guard lock(mutex);
-  if (const auto found = cache.find(name); found != cache.end()) return found->second;
-  CompiledSchema& entry = cache[std::string(name)];
+  const std::string key = fmt::format("{}#{}", name, definition);
+  if (const auto found = cache.find(key); found != cache.end()) return found->second;
+  CompiledSchema& entry = cache[key];
   entry.text = parse_json(schema_text(name), fmt::format("{}.schema.json", name));
+  if (!definition.empty()) {
+    Json part = entry.text.at("definitions").at(std::string(definition));
+    part["definitions"] = entry.text.at("definitions");
+    entry.text = std::move(part);
+  }
   const valijson::adapters::NlohmannJsonAdapter adapter(entry.text);
   valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(adapter, entry.schema);
   return entry;
@@ -129,8 +136,13 @@ std::string_view schema_text(std::string_view schema) {
 }
 
 void require_schema(const Json& document, std::string_view schema, std::string_view origin, LongStrings strings) {
-  const CompiledSchema& rules = compiled(schema);
-  if (strings == LongStrings::refused) refuse_long_strings(document, origin, "");
+  require_definition(document, schema, {}, origin, {}, strings);
+}
+
+void require_definition(const Json& document, std::string_view schema, std::string_view definition,
+                        std::string_view origin, const std::string& place, LongStrings strings) {
+  const CompiledSchema& rules = compiled(schema, definition);
+  if (strings == LongStrings::refused) refuse_long_strings(document, origin, place);
   const valijson::adapters::NlohmannJsonAdapter adapter(document);
   valijson::ValidationResults results;
   valijson::Validator validator(valijson::Validator::kStrongTypes);
@@ -138,7 +150,7 @@ void require_schema(const Json& document, std::string_view schema, std::string_v
 
   valijson::ValidationResults::Error error;
   results.popError(error);  // the first is the innermost
-  std::string pointer;
+  std::string pointer = place;
   const Json* value = &document;
   const Json* rule = &resolved(rules.text, rules.text);
   for (const std::string& step : error.context) {

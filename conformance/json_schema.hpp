@@ -2,6 +2,7 @@
 // The door to valijson (draft-07), and the schemas that are compiled in.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "conformance/json.hpp"
@@ -16,6 +17,11 @@ enum class LongStrings { refused, admitted };
 // ".schema.json"; an unknown name is a std::logic_error.
 void require_schema(const Json& document, std::string_view schema, std::string_view origin,
                     LongStrings strings = LongStrings::refused);
+
+// The same for a part of a document, which stands at the JSON pointer `place` in it and is one of the schema's
+// definitions.
+void require_definition(const Json& document, std::string_view schema, std::string_view definition,
+                        std::string_view origin, const std::string& place, LongStrings strings);
 
 // The text of such a schema, e.g. for `contract` or `profile`.
 std::string_view schema_text(std::string_view schema);

@@ -31,12 +31,11 @@ class ReturnedResults {
   ReturnedResults(const RunOrder& order, const RunAnswer& answer) : order_(order), answer_(answer) {
     for (std::size_t call = 0; call < answer.executions.size(); ++call) {
       const Execution& execution = answer.executions[call];
-      const bool entries = !order.calls[call].entries.empty();
-      if (!entries) {
+      if (!order.calls[call].entries.empty()) {
+        add_entries(call);
+      } else {
         results_.push_back({order.calls[call].variant, answer.same_as_first[call], &execution.outputs,
                             utf8_line(execution.implementation)});
-      } else {
-        add_entries(call);
       }
     }
   }
@@ -48,12 +47,19 @@ class ReturnedResults {
     const Call& made = order_.calls[call];
     const Execution& execution = answer_.executions[call];
     const auto batch = static_cast<std::size_t>(order_.request.shape.batch);
-    const std::size_t rounds = (made.entries.size() + batch - 1) / batch;
+    const bool same = answer_.same_as_first[call];
+    const std::size_t rounds = same ? 1 : (made.entries.size() + batch - 1) / batch;
     const bool goes_on = made.variant == Variant::entries_alone && made.entries.front() != 0;
     for (std::size_t round = 0; round < rounds; ++round) {
-      StageBytes& whole = goes_on ? assembled_.back() : assembled_.emplace_back();
-      put_back(whole, execution.outputs, made.entries, round, order_.request.shape.batch);
-      if (!goes_on) results_.push_back({made.variant, false, &whole, utf8_line(execution.implementation)});
+      if (!goes_on) results_.push_back({made.variant, true, nullptr, utf8_line(execution.implementation)});
+      if (same) continue;
+      Returned& returned = results_.back();
+      if (returned.same_as_first) {  // so far: entries before this one were those of the first call
+        returned.same_as_first = false;
+        assembled_.push_back(answer_.executions.front().outputs);
+        returned.outputs = &assembled_.back();
+      }
+      put_back(assembled_.back(), execution.outputs, made.entries, round, order_.request.shape.batch);
     }
   }
 
@@ -74,6 +80,10 @@ double distance_in_ulps(Format format, std::uint64_t first, std::uint64_t other)
   if (a == b) return 0;
   if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
   return std::fabs(a - b) / ulp(format, std::max(std::fabs(a), std::fabs(b)));
+}
+
+bool same_bytes(const Bytes& a, const Bytes& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
 // May the contract leave elements of the stage free (hidden positions and keys)? Then only what is stored with its rule
@@ -175,7 +185,7 @@ void judge_calls(CaseResult& result, const RunOrder& order, const RunAnswer& ans
       VariantFinding* const finding = later.variant == Variant::plain ? nullptr : &finding_of(stage, later.variant);
       if (finding != nullptr && later.implementation != first.implementation)
         finding->implementation = later.implementation;
-      if (later.same_as_first || others == bits) continue;
+      if (later.same_as_first || same_bytes(others, bits)) continue;
       const BitComparison comparison = compare(golden, stage.stage, bits, others);
       if (!comparison.same) stage.spread_ulp = std::max(stage.spread_ulp.value_or(0), comparison.spread_ulp);
       if (finding == nullptr) {

@@ -64,5 +64,32 @@ TEST(CallJudgement, ALaterCallTakesNoViolationBack) {
     EXPECT_EQ(judged(calls, coarse).judgement->limit->violations, 1u);
 }
 
+// Entries of the batch in calls of their own: one came out as in the first call and was not sent again, the other did
+// not. What is compared and judged is the whole of them.
+TEST(CallJudgement, EntriesThatAreTheSameAreThoseOfTheFirstCall) {
+  const GoldenCase golden = plain_golden_case();
+  RunOrder order;
+  order.request.shape = golden.input.shape;
+  order.request.shape.batch = 2;
+  order.request.stages = bit(QKCTS_STAGE_OUTPUT);
+  order.calls = {
+      {}, {Variant::entries_alone, Placement::end_aligned, {0}}, {Variant::entries_alone, Placement::end_aligned, {1}}};
+  for (const bool differs : {true, false}) {
+    RunAnswer answer;
+    answer.executions = {call_with({2, 3.5, 2, 3.5}), call_with({}), call_with({})};
+    answer.same_as_first = {false, true, !differs};
+    if (differs) answer.executions[2] = call_with({2 + ulp_of_two, 3.5});
+    CaseResult result = unrun_case(golden, Verdict::not_run, "");
+    judge_calls(result, order, answer, golden, 0, order.request.stages, {});
+    const StageResult& output = result.stages.back();
+    ASSERT_EQ(output.variants.size(), 1u);
+    EXPECT_EQ(output.variants[0].same_bits, !differs);
+    EXPECT_EQ(output.spread_ulp.has_value(), differs);
+    ASSERT_TRUE(output.judgement.has_value());
+    EXPECT_EQ(output.judgement->counts.failed, 0u);
+    EXPECT_EQ(output.judgement->max_ulp, differs ? 1 : 0);
+  }
+}
+
 }  // namespace
 }  // namespace qkcts

@@ -112,11 +112,11 @@ Json suspicions_json(const RunRecord& record) {
   return list;
 }
 
-template <class Item, class Name>
-std::vector<std::string> names_of(const std::vector<Item>& items, const Name& name) {
+template <class Name>
+std::vector<std::string> names_of(const CaseResults& results, const Name& name) {
   std::set<std::string> names;
-  for (const Item& item : items)
-    if (const std::string text = name(item); !text.empty()) names.insert(text);
+  for (const CaseResult& result : results)
+    if (const std::string text = name(result); !text.empty()) names.insert(text);
   return {names.begin(), names.end()};
 }
 

@@ -71,8 +71,8 @@ void compare(const CaseResult& claimed, const CaseResult& again, std::vector<std
 
 std::vector<std::string> differences(const RunRecord& claimed, const RunRecord& judged_again) {
   std::vector<std::string> lines;
-  std::map<std::string, const CaseResult*> again;
-  for (const CaseResult& result : judged_again.cases) again[result.slug] = &result;
+  std::map<std::string, std::size_t> again;  // where among those
+  for (std::size_t i = 0; i < judged_again.cases.size(); ++i) again[judged_again.cases[i].slug] = i;
   for (const CaseResult& result : claimed.cases) {
     const auto found = again.find(result.slug);
     if (found == again.end()) {
@@ -80,10 +80,10 @@ std::vector<std::string> differences(const RunRecord& claimed, const RunRecord& 
           fmt::format("{}: run.json judges it, and it is not in the scope of this certificate", result.slug));
       continue;
     }
-    compare(result, *found->second, lines);
+    compare(result, judged_again.cases[found->second], lines);
     again.erase(found);
   }
-  for (const auto& [slug, result] : again)
+  for (const auto& [slug, number] : again)
     lines.push_back(fmt::format("{}: lies in the scope of this certificate, and run.json does not judge it", slug));
   return lines;
 }

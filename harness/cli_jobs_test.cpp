@@ -44,15 +44,6 @@ class JobsCli : public ProgramTest {
     return fmt::format("'{}?fault={}' {}", test_adapter("lying"), fault, corpus);
   }
 
-  // run.json without what differs from run to run.
-  static Json findings(const std::string& reports) {
-    Json record = parse_json(read_text_file(path(reports + "/run.json")), "run.json");
-    require_schema(record, "run", "run.json");
-    for (const char* key : {"seconds", "started", "command"}) record.erase(key);
-    for (Json& one : record["cases"]) one.erase("seconds");
-    return record;
-  }
-
   // The lines of the journal, without times and begin.
   static std::vector<Json> journal(const std::string& reports) {
     std::ifstream file(path(reports + "/run.part"));
@@ -61,10 +52,16 @@ class JobsCli : public ProgramTest {
       Json parsed = parse_json(line, "run.part");
       parsed.erase("seconds");
       parsed.erase("started");
+      parsed.erase("run");  // as in run.json, with the command
       if (parsed.contains("case")) parsed["case"].erase("seconds");
       lines.push_back(std::move(parsed));
     }
     return lines;
+  }
+
+  static std::int64_t worker_memory(const std::string& reports) {
+    const Json record = parse_json(read_text_file(path(reports + "/run.json")), "run.json");
+    return record["machine"]["worker_memory_mib"].get<std::int64_t>();
   }
 
   // Runs it with one job and with three, and expects the same of both. The findings.
@@ -116,6 +113,8 @@ class JobsCli : public ProgramTest {
 TEST_F(JobsCli, FindsWhatOneJobFinds) {
   const Json found = same("scalar " + path("pairs.h5"));
   EXPECT_EQ(found["summary"]["relations"]["pass"], 4);
+  EXPECT_GT(worker_memory("three"), 0);
+  EXPECT_NEAR(static_cast<double>(worker_memory("one")), 3.0 * static_cast<double>(worker_memory("three")), 3);
   EXPECT_FALSE(found["heat_maps"].empty());
   EXPECT_FALSE(found["cases"][0]["stages"][0]["plain"].is_null());
   EXPECT_EQ(same("'mutants?mutant=eps_class_default' " + path("pairs.h5"))["exit_code"], 1);

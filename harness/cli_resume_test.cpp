@@ -63,15 +63,6 @@ class ResumeCli : public ProgramTest {
     return names;
   }
 
-  // run.json without what differs from run to run.
-  static Json findings(const std::string& reports) {
-    Json record = parse_json(read_text_file(path(reports + "/run.json")), "run.json");
-    require_schema(record, "run", "run.json");
-    for (const char* key : {"seconds", "started", "command"}) record.erase(key);
-    for (Json& one : record["cases"]) one.erase("seconds");
-    return record;
-  }
-
   static Json in_one_go() {
     if (!fs::exists(path("whole/run.json"))) {
       EXPECT_EQ(qkcts(run("whole")).code, 0);
@@ -100,6 +91,41 @@ TEST_F(ResumeCli, KillLosesAtMostTheCaseInWork) {
   found["cases"][0]["implementation"] = "plain loops";
   EXPECT_EQ(found, in_one_go());
   EXPECT_FALSE(fs::exists(path("killed/run.part")));
+}
+
+// All reports but run.json, and each says that it is no report of a whole run.
+TEST_F(ResumeCli, TheJournalOfAKilledRunIsRenderedAsAPart) {
+  ASSERT_TRUE(WIFSIGNALED(stopped_by(SIGKILL, "part")));
+  const std::size_t known = journaled("part").size();
+  ASSERT_LT(known, 6u);
+  std::ofstream(path("part/run.part"), std::ios::binary | std::ios::app) << "{\"case\": {\"cut o";
+  const std::string before = read_text_file(path("part/run.part"));
+  const ProgramOutput text = qkcts("report " + path("part/run.part"));
+  EXPECT_EQ(text.code, 0) << text.err;
+  const std::string extent = fmt::format("holds {} of 6 cases", known);
+  EXPECT_NE(text.out.find("PARTIAL"), std::string::npos) << text.out;
+  EXPECT_EQ(text.out.find("CONFORMING"), std::string::npos) << text.out;
+  const ProgramOutput all = qkcts(fmt::format("report {} -o {}", path("part/run.part"), path("part")));
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_FALSE(fs::exists(path("part/run.json")));
+  for (const char* name : {"report.html", "report.md", "junit.xml", "ctrf.json", "codequality.json"})
+    EXPECT_NE(read_text_file(path(std::string("part/") + name)).find(extent), std::string::npos) << name;
+  EXPECT_NE(read_text_file(path("part/report.html")).find("Partial: the run did not end"), std::string::npos);
+  // It is only read: the run goes on behind it, and of a whole run no report says that it is a part.
+  EXPECT_EQ(read_text_file(path("part/run.part")), before);
+  EXPECT_EQ(qkcts(run("part", "--resume")).code, 0);
+  EXPECT_EQ(findings("part"), in_one_go());
+  EXPECT_EQ(read_text_file(path("part/report.html")).find("Partial"), std::string::npos);
+  EXPECT_EQ(qkcts("report " + written("short.part", before.substr(0, before.find('\n')))).code, 3);
+}
+
+// What is demanded may change when a run goes on, and a part is judged by what was asked last.
+TEST_F(ResumeCli, APartIsJudgedByTheDemandsOfTheLastRun) {
+  ASSERT_TRUE(WIFSIGNALED(stopped_by(SIGKILL, "demands")));
+  const std::string demand = "'tensor cores' is required";
+  EXPECT_EQ(qkcts("report " + path("demands/run.part")).out.find(demand), std::string::npos);
+  qkcts(run("demands", "--resume --max-time 0.001 --require-implementation 'tensor cores'"));
+  EXPECT_NE(qkcts("report " + path("demands/run.part")).out.find(demand), std::string::npos);
 }
 
 TEST_F(ResumeCli, SignalsLeaveAValidReportThatIsGoneOnWith) {

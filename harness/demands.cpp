@@ -42,6 +42,11 @@ Demands demands_from_json(const JsonAt& at) {
 
 std::vector<std::string> unmet_demands(const RunRecord& record) {
   std::vector<std::string> lines = known_failure_faults(record.known_failures);
+  if (record.planned_cases)
+    lines.push_back(
+        fmt::format("the run did not end: this is its journal, which holds {} of {}, and nothing is known "
+                    "of the others",
+                    record.cases.size(), counted(*record.planned_cases, "case", "cases")));
   other_implementations(record, lines);
   if (!record.demands.everything) return lines;
   std::size_t unsupported = 0;

@@ -23,27 +23,34 @@ using Clock = std::chrono::steady_clock;
 // Of the ten seconds of a case; what is not located by then stays so.
 constexpr std::chrono::milliseconds latest_location{8000};
 
-std::vector<const CaseResult*> failing_cases(const RunRecord& record, const std::string& glob) {
-  std::vector<const CaseResult*> failing;
+// All that a diagnosis takes from the run: the case is run again.
+struct FailingCase {
+  std::string slug, contract;
+  Verdict verdict = Verdict::fail;
+};
+
+std::vector<FailingCase> failing_cases(const RunRecord& record, const std::string& glob) {
+  std::vector<FailingCase> failing;
   for (const CaseResult& result : record.cases)
-    if (violates(result.verdict) && fnmatch(glob.c_str(), result.slug.c_str(), 0) == 0) failing.push_back(&result);
+    if (violates(result.verdict) && fnmatch(glob.c_str(), result.slug.c_str(), 0) == 0)
+      failing.push_back({result.slug, result.contract, result.verdict});
   return failing;
 }
 
 // Wrong values before errors, the first case of every contract before the second of any.
-std::vector<const CaseResult*> by_variety(std::vector<const CaseResult*> failing) {
-  const auto is_error = [](const CaseResult* result) { return result->verdict != Verdict::fail; };
+std::vector<FailingCase> by_variety(std::vector<FailingCase> failing) {
+  const auto is_error = [](const FailingCase& one) { return one.verdict != Verdict::fail; };
   std::stable_sort(failing.begin(), failing.end(),
-                   [&](const CaseResult* a, const CaseResult* b) { return is_error(a) < is_error(b); });
+                   [&](const FailingCase& a, const FailingCase& b) { return is_error(a) < is_error(b); });
   std::map<std::string, int> seen;
-  std::vector<std::pair<int, const CaseResult*>> ranked;
-  for (const CaseResult* result : failing) ranked.emplace_back(seen[result->contract]++, result);
+  std::vector<std::pair<int, FailingCase>> ranked;
+  for (const FailingCase& one : failing) ranked.emplace_back(seen[one.contract]++, one);
   std::stable_sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
     const std::pair<bool, int> first{is_error(a.second), a.first}, second{is_error(b.second), b.first};
     return first < second;
   });
-  std::vector<const CaseResult*> order;
-  for (const auto& [rank, result] : ranked) order.push_back(result);
+  std::vector<FailingCase> order;
+  for (auto& [rank, one] : ranked) order.push_back(std::move(one));
   return order;
 }
 
@@ -70,7 +77,7 @@ class Session {
 
   Diagnosis run(const DiagnoseProgress& progress) {
     Diagnosis result;
-    const std::vector<const CaseResult*> failing = by_variety(failing_cases(record_, options_.case_glob));
+    const std::vector<FailingCase> failing = by_variety(failing_cases(record_, options_.case_glob));
     result.failing_cases = static_cast<int>(failing.size());
     if (!failing.empty() && probe_ != QKCTS_OK) {
       result.warnings.push_back("the adapter says that its device is not there: nothing could be run again");
@@ -80,7 +87,7 @@ class Session {
         options_.cases == 0 ? failing.size() : std::min(failing.size(), static_cast<std::size_t>(options_.cases));
     for (std::size_t i = 0; i < count && interruption() == 0; ++i) {
       const Clock::time_point start = Clock::now();
-      Whole made = diagnosed(*failing[i], start);
+      Whole made = diagnosed(failing[i], start);
       CaseDiagnosis& d = made.found.diagnosis;
       if (d.finding == Finding::ambiguous && interruption() == 0) ask_others(made, failing);
       d.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -112,7 +119,7 @@ class Session {
     return wrong && again.kept.filled;
   }
 
-  Whole diagnosed(const CaseResult& failed, Clock::time_point start) {
+  Whole diagnosed(const FailingCase& failed, Clock::time_point start) {
     Again again = run_again(failed.slug);
     Whole made;
     if (!has_values(again)) {
@@ -175,17 +182,17 @@ class Session {
   }
 
   // Those of the same contract first.
-  void ask_others(Whole& one, const std::vector<const CaseResult*>& failing) {
+  void ask_others(Whole& one, const std::vector<FailingCase>& failing) {
     const CaseDiagnosis& d = one.found.diagnosis;
-    std::vector<const CaseResult*> others;
-    for (const CaseResult* result : failing)
-      if (result->slug != d.slug && result->verdict == Verdict::fail) others.push_back(result);
+    std::vector<FailingCase> others;
+    for (const FailingCase& other : failing)
+      if (other.slug != d.slug && other.verdict == Verdict::fail) others.push_back(other);
     std::stable_partition(others.begin(), others.end(),
-                          [&](const CaseResult* result) { return result->contract == d.contract; });
+                          [&](const FailingCase& other) { return other.contract == d.contract; });
     std::size_t at = 0;
     tell_apart(one.found, [&]() -> std::optional<FailedCase> {
       while (at < others.size()) {
-        Again again = run_again(others[at++]->slug);
+        Again again = run_again(others[at++].slug);
         if (!has_values(again)) continue;
         const std::size_t profile = profile_of(again.golden, again.result);
         return FailedCase{std::move(again.golden), profile, std::move(again.kept.outputs)};

@@ -8,9 +8,7 @@
 
 namespace qkcts {
 
-Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement,
-                  TensorLayout layout) {
-  PlacedCase placed(request, placement, layout);
+Execution run_placed(const AdapterLibrary& adapter, PlacedCase& placed) {
   const qkcts_run_args* const args = placed.args(adapter.state());
   Execution result;
   const auto start = std::chrono::steady_clock::now();
@@ -25,6 +23,13 @@ Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request
     result.violation = harm->verdict;
     result.violation_detail = harm->detail;
   }
+  return result;
+}
+
+Execution execute(const AdapterLibrary& adapter, const ExecutionRequest& request, Placement placement,
+                  TensorLayout layout) {
+  PlacedCase placed(request, placement, layout);
+  Execution result = run_placed(adapter, placed);
   if (result.status == QKCTS_OK) result.outputs = placed.outputs();
   return result;
 }

@@ -62,7 +62,7 @@ TEST_F(FileKinds, WhatEachWriterWritesIsOfItsKind) {
   };
   for (const auto& [kind, text] : texts) EXPECT_EQ(file_kind(written("file", text)), kind) << text.substr(0, 200);
   {
-    const RunJournal journal(folder, failing, nullptr);
+    const RunJournal journal(folder, failing, 1, nullptr);
     EXPECT_EQ(file_kind(path("run.part")), FileKind::journal);
     const std::string head = read_text_file(path("run.part"));
     EXPECT_EQ(file_kind(written("file", head.substr(0, head.size() / 2))), FileKind::journal) << "a write cut short";

@@ -15,6 +15,24 @@ namespace {
 
 using StageKey = std::pair<std::string, qkcts_stage>;
 
+// What the run says of a stage that is compared. Results themselves stay in memory for a short time only.
+struct StageNow {
+  Verdict verdict = Verdict::not_run;
+  std::string detail, profile, implementation;  // of the case
+  bool judged = false;
+  double max_ratio = 0, max_ulp = 0;
+  std::string output_sha256;
+};
+
+StageNow stage_now(const CaseResult& owner, const StageResult& stage) {
+  StageNow now = {stage.verdict, owner.detail, owner.profile, owner.implementation, false, 0, 0, stage.output_sha256};
+  if (!stage.judgement) return now;
+  now.judged = true;
+  now.max_ratio = stage.judgement->max_ratio;
+  now.max_ulp = stage.judgement->max_ulp;
+  return now;
+}
+
 double growth_of(double before, double now) {
   if (now <= before) return 0;
   return std::isfinite(now) && before > 0 ? now / before : std::numeric_limits<double>::infinity();
@@ -58,40 +76,40 @@ class Gate {
  public:
   Gate(const RunRecord& current, GateResult& result) : current_(current), result_(result) {
     for (const CaseResult& one : current.cases)
-      for (const StageResult& stage : one.stages) stages_[{one.slug, stage.stage}] = {&one, &stage};
+      for (const StageResult& stage : one.stages)
+        stages_.insert_or_assign({one.slug, stage.stage}, stage_now(one, stage));
   }
 
   void compare(const BaselineEntry& before) {
     known_.insert({before.slug, before.stage});
     const auto found = stages_.find({before.slug, before.stage});
     if (found == stages_.end()) return add(GateFindingKind::not_compared, before, "is not in this run", 0);
-    const auto& [owner, stage] = found->second;
-    if (violates(stage->verdict)) return;  // told of every failing stage, known or not
-    if (stage->verdict == Verdict::unsupported)
-      return add(GateFindingKind::unsupported, before,
-                 fmt::format("was judged before, is declared unsupported now{}{}", owner->detail.empty() ? "" : ": ",
-                             owner->detail),
-                 0);
-    if (!stage->judgement)
+    const StageNow& now = found->second;
+    if (violates(now.verdict)) return;  // told of every failing stage, known or not
+    if (now.verdict == Verdict::unsupported)
+      return add(
+          GateFindingKind::unsupported, before,
+          fmt::format("was judged before, is declared unsupported now{}{}", now.detail.empty() ? "" : ": ", now.detail),
+          0);
+    if (!now.judged)
       return add(GateFindingKind::not_compared, before,
-                 fmt::format("{}{}{}", verdict_name(stage->verdict), owner->detail.empty() ? "" : ": ", owner->detail),
-                 0);
-    if (owner->profile != before.profile)
+                 fmt::format("{}{}{}", verdict_name(now.verdict), now.detail.empty() ? "" : ": ", now.detail), 0);
+    if (now.profile != before.profile)
       return add(GateFindingKind::elsewhere, before,
-                 fmt::format("was judged by profile {}, now by {}", before.profile, owner->profile), 0);
-    if (owner->implementation != before.implementation)
+                 fmt::format("was judged by profile {}, now by {}", before.profile, now.profile), 0);
+    if (now.implementation != before.implementation)
       return add(GateFindingKind::elsewhere, before,
-                 fmt::format("was computed by '{}', now by '{}'", before.implementation, owner->implementation), 0);
+                 fmt::format("was computed by '{}', now by '{}'", before.implementation, now.implementation), 0);
     ++result_.compared;
-    compare_figures(before, *stage);
+    compare_figures(before, now);
   }
 
   void tell_of_failures() {
-    for (const auto& [key, found] : stages_)
-      if (violates(found.second->verdict))
+    for (const auto& [key, now] : stages_)
+      if (violates(now.verdict))
         add(GateFindingKind::violates, {{}, key.first, key.second, {}, {}, 0, 0, {}},
-            fmt::format("{}{}{}", verdict_name(found.second->verdict), known_.contains(key) ? ", was no failure" : "",
-                        found.first->detail.empty() ? "" : ": " + found.first->detail),
+            fmt::format("{}{}{}", verdict_name(now.verdict), known_.contains(key) ? ", was no failure" : "",
+                        now.detail.empty() ? "" : ": " + now.detail),
             0);
     for (const RelationResult& relation : current_.relations)
       if (violates(relation.verdict))
@@ -100,17 +118,16 @@ class Gate {
   }
 
   bool nothing_judged() const {
-    return std::none_of(stages_.begin(), stages_.end(),
-                        [](const auto& entry) { return entry.second.second->judgement.has_value(); });
+    return std::none_of(stages_.begin(), stages_.end(), [](const auto& entry) { return entry.second.judged; });
   }
 
   void count_added() {
-    for (const auto& [key, found] : stages_) result_.added += found.second->judgement && !known_.contains(key) ? 1 : 0;
+    for (const auto& [key, now] : stages_) result_.added += now.judged && !known_.contains(key) ? 1 : 0;
   }
 
  private:
-  void compare_figures(const BaselineEntry& before, const StageResult& stage) {
-    const double ratio = stage.judgement->max_ratio, ulp = stage.judgement->max_ulp;
+  void compare_figures(const BaselineEntry& before, const StageNow& now) {
+    const double ratio = now.max_ratio, ulp = now.max_ulp;
     const bool grown_ratio = has_grown_in_ratio(before.max_ratio, ratio);
     const bool grown_ulp = has_grown_in_ulp(before.max_ulp, ulp);
     if (grown_ratio || grown_ulp) {
@@ -122,7 +139,7 @@ class Gate {
     } else if (has_grown_in_ratio(ratio, before.max_ratio) || has_grown_in_ulp(ulp, before.max_ulp)) {
       ++result_.improved;
     }
-    if (current_.description.bitwise_repeatable == Claim::made && before.output_sha256 != stage.output_sha256)
+    if (current_.description.bitwise_repeatable == Claim::made && before.output_sha256 != now.output_sha256)
       add(GateFindingKind::other_bits, before, "other bits than before, and the adapter claims bitwise_repeatable", 0);
   }
 
@@ -132,7 +149,7 @@ class Gate {
 
   const RunRecord& current_;
   GateResult& result_;
-  std::map<StageKey, std::pair<const CaseResult*, const StageResult*>> stages_;
+  std::map<StageKey, StageNow> stages_;
   std::set<StageKey> known_;
 };
 

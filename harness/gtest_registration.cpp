@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "harness/usage_error.hpp"
 
@@ -94,10 +95,31 @@ void require_known(std::string_view argument) {
                                argument, fmt::join(known, ", --gtest_")));
 }
 
+// What GoogleTest reads: GTEST_FILTER, GTEST_SHARD_INDEX, XML_OUTPUT_FILE, TESTBRIDGE_TEST_ONLY, ...
+bool environment_asks_google_test() {
+  constexpr std::array<std::string_view, 4> prefixes = {"GTEST_", "TEST_", "TESTBRIDGE_", "XML_OUTPUT_FILE"};
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    for (const std::string_view prefix : prefixes)
+      if (std::string_view(*entry).starts_with(prefix)) return true;
+  return false;
+}
+
+void run_one_after_another(const std::vector<StageTest>& tests, const StageTestHooks& hooks) {
+  std::vector<std::string> slugs;
+  for (const StageTest& test : tests)
+    if (test.stage && (slugs.empty() || slugs.back() != test.slug)) slugs.emplace_back(test.slug);
+  hooks.before_round(slugs);
+  for (const StageTest& test : tests) hooks.run(test);
+}
+
 }  // namespace
 
 RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vector<std::string>& gtest_arguments,
                              const StageTestHooks& hooks) {
+  if (gtest_arguments.empty() && !environment_asks_google_test()) {
+    run_one_after_another(tests, hooks);
+    return RegisteredRun::ran;
+  }
   std::vector<std::string> words = {"qkcts"};
   words.insert(words.end(), gtest_arguments.begin(), gtest_arguments.end());
   std::vector<char*> arguments;
@@ -115,7 +137,7 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
   static_cast<void>(tests);  // it takes for lost what RegisterTest() hands to GoogleTest
 #else
   for (const StageTest& test : tests) {
-    testing::RegisterTest(test.slug.c_str(), name_of(test).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+    testing::RegisterTest(std::string(test.slug).c_str(), name_of(test).c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [test, &hooks, &end]() -> testing::Test* { return new RegisteredTest(test, hooks, end); });
   }
 #endif

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "conformance/contract.hpp"
@@ -16,7 +17,7 @@ namespace qkcts {
 // Named "SLUG.STAGE", e.g. "qwen3_rmsnorm/binary32/gaussian.probs", or "SLUG.relation"; free of * ? : - which filters
 // reserve.
 struct StageTest {
-  std::string slug;
+  std::string_view slug;             // of what outlives the run
   std::optional<qkcts_stage> stage;  // of a case; nothing: the slug is that of a relation
 };
 
@@ -35,6 +36,7 @@ struct StageTestHooks {
 enum class RegisteredRun { ran, listed };
 
 // Registers `tests` in order and runs what the arguments select; GoogleTest itself prints only on --gtest_list_tests.
+// Where neither they nor the environment ask anything of it, it is left out: of each test it keeps some kilobytes.
 // Call it once per process. Throws UsageError for an argument that it does not know.
 RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vector<std::string>& gtest_arguments,
                              const StageTestHooks& hooks);

@@ -42,9 +42,13 @@ class GuardedBuffer {
   std::string name_;
   std::size_t size_;
   std::byte* map_ = nullptr;  // lower guard, pages, upper guard
-  std::size_t pages_ = 0;     // accessible bytes
+  std::size_t room_ = 0;      // bytes between the guards
+  std::size_t pages_ = 0;     // of these the first ones are accessible
   std::byte* data_ = nullptr;
   std::optional<MemoryWatch> watch_;
 };
+
+// Gives back what was kept of buffers that are gone, for those to come.
+void drop_spare_buffers();
 
 }  // namespace qkcts

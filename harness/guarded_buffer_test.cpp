@@ -73,6 +73,26 @@ TEST(GuardedBuffer, CanariesTellWhatNoGuardSees) {
   EXPECT_EQ(start.damage(), GuardedSide::behind_end);
 }
 
+// Memory of a buffer that is gone serves the next one: what lies behind the end of a smaller one is closed again, and
+// of what the larger one held nothing is taken for a canary.
+TEST(GuardedBuffer, ASmallerBufferInTheMemoryOfALargerOneIsGuardedAsWell) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::byte* before = nullptr;
+  {
+    GuardedBuffer larger("l", 4 * page, 4, Placement::start_aligned);
+    std::memset(larger.data(), 1, larger.size());
+    larger.make_read_only();
+    before = larger.data();
+  }
+  GuardedBuffer smaller("s", 2 * page - 4, 4, Placement::end_aligned);
+  EXPECT_EQ(smaller.data() - 4, before);  // else this test shows nothing
+  EXPECT_EQ(smaller.damage(), std::nullopt);
+  EXPECT_EQ(fault_of([&] { smaller.data()[0] = std::byte{2}; }).kind, FaultKind::none);
+  for (const std::size_t behind : {2 * page - 4, 4 * page - 5, 5 * page})
+    EXPECT_EQ(fault_of([&] { smaller.data()[behind] = std::byte{1}; }).kind, FaultKind::behind_end) << behind;
+  EXPECT_EQ(fault_of([&] { smaller.data()[-5] = std::byte{1}; }).kind, FaultKind::before_start);
+}
+
 TEST(GuardedBuffer, WriteToReadOnlyMemoryIsReportedAsSuch) {
   GuardedBuffer buffer("input q", 64, 4, Placement::end_aligned);
   buffer.make_read_only();

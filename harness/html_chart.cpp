@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "harness/report_html.hpp"
@@ -37,28 +41,63 @@ std::string_view dot_class(Verdict verdict) {
   return verdict == Verdict::pass ? "good" : "dim";
 }
 
+// Dots so near that they would hide each other are one, which names the first of them and says how many more there
+// are. So a run of any length has a picture of some thousand dots at most.
+class Dots {
+ public:
+  explicit Dots(double radius) : radius_(radius) {}
+
+  // `label`: HTML.
+  void add(std::string_view kind, double x, double y, const std::string& label) {
+    const auto [place, is_new] = dots_.try_emplace({kind, std::lround(x / apart), std::lround(y / apart)});
+    Dot& dot = place->second;
+    if (is_new) dot = {x, y, label, 0, static_cast<int>(dots_.size())};
+    ++dot.count;
+  }
+
+  std::string svg() const {
+    std::vector<std::pair<std::string_view, const Dot*>> order;
+    for (const auto& [key, dot] : dots_) order.emplace_back(std::get<0>(key), &dot);
+    std::sort(order.begin(), order.end(),
+              [](const auto& a, const auto& b) { return a.second->number < b.second->number; });
+    std::string text;
+    for (const auto& [kind, dot] : order)
+      text += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\"><title>{}{}</title></circle>\n",
+                          kind, dot->x, dot->y, radius_, dot->label,
+                          dot->count == 1 ? "" : fmt::format(", and {} more here", dot->count - 1));
+    return text;
+  }
+
+ private:
+  static constexpr double apart = 1.5;  // half a radius
+  struct Dot {
+    double x = 0, y = 0;
+    std::string label;
+    int count = 0, number = 0;
+  };
+  double radius_;
+  std::map<std::tuple<std::string_view, long, long>, Dot> dots_;
+};
+
 // The dots of one stage spread over the height of its line, in the order of the cases, so that they hide each other
 // less.
 std::string stage_dots(const RunRecord& record, qkcts_stage stage, const LogAxis& axis, double top, double height) {
-  std::string dots, plain;
+  Dots dots(3), plain(2.5);
   int index = 0;
   for (const CaseResult& result : record.cases) {
     for (const StageResult& entry : result.stages) {
       if (entry.stage != stage || !entry.judgement) continue;
       const double spread = static_cast<double>(index++ * 7 % 11) / 10;
       const double y = top + height * (0.1 + (entry.plain ? 0.4 : 0.7) * spread);
+      const std::string name = html_escaped(result.slug);
       if (entry.plain)
-        plain += fmt::format(
-            "<circle class=\"plain\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\"><title>plain, {}: "
-            "{}</title></circle>\n",
-            axis.at(entry.plain->max_ratio), top + height * (0.7 + 0.2 * spread), html_escaped(result.slug),
-            short_text(entry.plain->max_ratio));
-      dots += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{}: {}</title></circle>\n",
-                          dot_class(entry.verdict), axis.at(entry.judgement->max_ratio), y, html_escaped(result.slug),
-                          short_text(entry.judgement->max_ratio));
+        plain.add("plain", axis.at(entry.plain->max_ratio), top + height * (0.7 + 0.2 * spread),
+                  fmt::format("plain, {}: {}", name, short_text(entry.plain->max_ratio)));
+      dots.add(dot_class(entry.verdict), axis.at(entry.judgement->max_ratio), y,
+               fmt::format("{}: {}", name, short_text(entry.judgement->max_ratio)));
     }
   }
-  return plain + dots;
+  return plain.svg() + dots.svg();
 }
 
 using Histogram = std::array<std::uint64_t, histogram_edges.size() + 1>;

@@ -24,7 +24,6 @@ void catch_interruption() {
     sigemptyset(&action.sa_mask);
     sigaction(signal, &action, nullptr);
   }
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write() like any other
 }
 
 int interruption() {

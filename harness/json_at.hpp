@@ -13,12 +13,16 @@ namespace qkcts {
 class JsonAt {
  public:
   JsonAt(const Json& document, std::string origin) : value_(&document), place_(std::move(origin) + ": ") {}
+  // Of a document that is not held whole, what stands at this JSON pointer.
+  static JsonAt part(const Json& value, const std::string& origin, const std::string& pointer) {
+    return {value, origin + ": ", pointer};
+  }
 
-  JsonAt operator[](const std::string& key) const { return {value_->at(key), place_, key}; }
+  JsonAt operator[](const std::string& key) const { return {value_->at(key), place_, "/" + key}; }
   std::vector<JsonAt> items() const {
     std::vector<JsonAt> list;
     list.reserve(value_->size());
-    for (std::size_t i = 0; i < value_->size(); ++i) list.push_back({value_->at(i), place_, std::to_string(i)});
+    for (std::size_t i = 0; i < value_->size(); ++i) list.push_back({value_->at(i), place_, "/" + std::to_string(i)});
     return list;
   }
 
@@ -35,8 +39,7 @@ class JsonAt {
   [[noreturn]] void refuse(const std::string& what) const { throw InputError(place_ + ": " + what); }
 
  private:
-  JsonAt(const Json& value, const std::string& place, const std::string& key)
-      : value_(&value), place_(place + "/" + key) {}
+  JsonAt(const Json& value, const std::string& place, const std::string& step) : value_(&value), place_(place + step) {}
 
   const Json* value_;
   std::string place_;  // origin and JSON pointer

@@ -30,9 +30,9 @@ std::optional<Enumeration> enumerator_named(const std::array<std::string_view, n
   return static_cast<Enumeration>(found - names.begin());
 }
 
-std::uint64_t pattern_at(std::span<const std::byte> bytes, std::size_t index, std::size_t size) {
+std::uint64_t pattern_at(const std::byte* bytes, std::size_t index, std::size_t size) {
   std::uint64_t pattern = 0;
-  std::memcpy(&pattern, bytes.data() + index * size, size);  // little-endian, as everywhere in the suite
+  std::memcpy(&pattern, bytes + index * size, size);  // little-endian, as everywhere in the suite
   return pattern;
 }
 
@@ -228,38 +228,68 @@ class RowJudge {
         size_(static_cast<std::size_t>(parameters(format_).bits / 8)),
         length_(static_cast<std::size_t>(row_length(stage, golden.input.shape))),
         got_(got),
+        poison_(poison_pattern(format_)),
+        minus_infinity_(encode(format_, -infinity)),
         limited_(limit.has_value()),
         tally_(tally) {}
 
-  // The `stored`-th of the rows that are stored.
-  void judge(std::size_t stored) {
+  // The `stored`-th of the rows that are stored. True where that tells that all of it is written.
+  bool judge(std::size_t stored) {
     context_.reset();
+    bool written = true;
     for (std::size_t begin = 0; begin < length_; begin += quick_elements)
-      judge_block(stored, begin, std::min(length_, begin + quick_elements));
+      written = judge_block(stored, begin, std::min(length_, begin + quick_elements)) && written;
+    return written;
+  }
+
+  JudgedElement judge_alone(std::size_t stored, std::size_t column) {
+    context_.reset();
+    return judged(stored, column);
   }
 
  private:
-  void judge_block(std::size_t stored, std::size_t begin, std::size_t end) {
-    const std::size_t count = end - begin, first = stored * length_ + begin;
+  bool judge_block(std::size_t stored, std::size_t begin, std::size_t end) {
     if (limited_) {
-      for (std::size_t column = begin; column < end; ++column) judge_exactly(stored, column);
-      return;
+      for (std::size_t column = begin; column < end; ++column) tally_.add(judged(stored, column), stored);
+      return false;
     }
+    const std::size_t count = end - begin, first = stored * length_ + begin;
     const ProvenStage& z = golden_.values;
-    UlpSums sums = tally_.sums();
-    measure_quickly(format_, count, got_.data() + (z.rows[stored] * length_ + begin) * size_, z.hi.data() + first,
-                    z.lo.data() + first, budget_.delta.data() + first, quick_, sums);
-    if (quick_.all_settled && all_by_delta(first, count))
-      return offer_worst(stored, begin, tally_.add_block(stored, begin, quick_, count, sums));
-    for (std::size_t from = 0, to = 0; from < count; from = to) {
-      const bool settled = is_settled(first, from);
-      for (to = from + 1; to < count && is_settled(first, to) == settled;) ++to;
-      if (settled) {
-        offer_worst(stored, begin, tally_.add_within(stored, begin, quick_, from, to));
+    const QuickElements elements = {format_,
+                                    count,
+                                    got_.data() + (z.rows[stored] * length_ + begin) * size_,
+                                    z.hi.data() + first,
+                                    z.lo.data() + first,
+                                    budget_.delta.data() + first};
+    if (!all_by_delta(first, count) || !measure_within(elements, within_, tally_.sums())) {
+      judge_each(stored, begin, elements);
+      return false;
+    }
+    if (tally_.add_within(stored, begin, within_, count)) {
+      measure_each(elements, each_);
+      tally_.offer_worst(stored, begin, each_, count);
+    }
+    return true;  // the poison is a NaN, which is within no Delta
+  }
+
+  void judge_each(std::size_t stored, std::size_t begin, const QuickElements& elements) {
+    const std::size_t first = stored * length_ + begin;
+    measure_each(elements, each_);
+    for (std::size_t i = 0; i < elements.count; ++i) {
+      const auto side = static_cast<Side>(each_.side[i]);
+      if (is_by_delta(first + i) && side != Side::open) {
+        if (side == Side::beyond) tally_.fail();
+        if (side == Side::beyond && tally_.keeps_more_failures()) tally_.keep_failure(judged(stored, begin + i));
+        continue;
+      }
+      put_aside(each_, i);
+      if (is_plain(first + i, pattern_at(elements.got, i, size_))) {
+        tally_.count(golden_.values.rule[first + i], budget_.trust[first + i]);
       } else {
-        for (std::size_t column = begin + from; column < begin + to; ++column) judge_exactly(stored, column);
+        tally_.add(judged(stored, begin + i), stored);
       }
     }
+    tally_.add_each(stored, begin, each_, elements.count);
   }
 
   // Only what Delta judges, and trusts, is settled by its distance.
@@ -268,32 +298,51 @@ class RowJudge {
     return ((rule == ElementRule::budget) | (rule == ElementRule::budget_exact)) &
            (budget_.trust[index] == Trust::judged);
   }
-  bool is_settled(std::size_t first, std::size_t i) const { return quick_.odd[i] == 0 && is_by_delta(first + i); }
   bool all_by_delta(std::size_t first, std::size_t count) const {
     static_assert(static_cast<int>(ElementRule::budget) == 0 && static_cast<int>(ElementRule::budget_exact) == 1 &&
                   static_cast<int>(Trust::judged) == 0);
     const ElementRule* const rules = golden_.values.rule.data() + first;
     const Trust* const trust = budget_.trust.data() + first;
-    std::uint8_t other = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      other |= static_cast<std::uint8_t>(static_cast<std::uint8_t>(rules[i]) & 0xfe);
-      other |= static_cast<std::uint8_t>(trust[i]);
+    if (count == quick_elements) return none_differs(rules, 0xfe) && none_differs(trust, 0xff);
+    return std::all_of(rules, rules + count, [](ElementRule rule) { return static_cast<int>(rule) <= 1; }) &&
+           std::all_of(trust, trust + count, [](Trust t) { return t == Trust::judged; });
+  }
+  // From 0, in these bits, in a whole block.
+  template <class Byte>
+  static bool none_differs(const Byte* bytes, std::uint8_t bits) {
+    std::array<std::uint64_t, quick_elements / 8> words;
+    static_assert(sizeof(Byte) == 1);
+    std::memcpy(words.data(), bytes, sizeof words);
+    std::uint64_t other = 0;
+    for (const std::uint64_t word : words) other |= word;
+    return (other & 0x0101010101010101u * bits) == 0;
+  }
+
+  // Does judge_element() pass what Delta does not judge, as the pattern tells?
+  bool is_plain(std::size_t index, std::uint64_t pattern) const {
+    if (pattern == poison_) return false;
+    switch (golden_.values.rule[index]) {
+      case ElementRule::budget:
+      case ElementRule::budget_exact:
+        return budget_.trust[index] == Trust::domain;
+      case ElementRule::exact_clause:
+        return pattern == golden_.values.expected[index];
+      case ElementRule::hidden:
+        return stage_ != QKCTS_STAGE_MASKED || pattern == minus_infinity_;
+      case ElementRule::free:
+        return true;
+      default:
+        return false;
     }
-    return other == 0;
   }
-
-  void offer_worst(std::size_t stored, std::size_t begin, std::optional<std::size_t> worst) {
-    if (worst) tally_.offer_worst(judged(stored, begin + *worst));
-  }
-
-  void judge_exactly(std::size_t stored, std::size_t column) { tally_.add(judged(stored, column), stored); }
 
   JudgedElement judged(std::size_t stored, std::size_t column) {
     const std::uint32_t row = golden_.values.rows[stored];
     if (!context_ && !is_by_delta(stored * length_ + column))
       context_ = row_context(golden_.values, stored * length_, length_, softmax_);
-    JudgedElement element = judge_element(stage_, storage_, pattern_at(got_, row * length_ + column, size_), golden_,
-                                          stored * length_ + column, budget_, context_ ? *context_ : RowContext{});
+    JudgedElement element =
+        judge_element(stage_, storage_, pattern_at(got_.data(), row * length_ + column, size_), golden_,
+                      stored * length_ + column, budget_, context_ ? *context_ : RowContext{});
     element.place = {row, static_cast<std::uint32_t>(column)};
     return element;
   }
@@ -305,10 +354,12 @@ class RowJudge {
   const Format storage_, format_;
   const std::size_t size_, length_;
   const std::span<const std::byte> got_;
+  const std::uint64_t poison_, minus_infinity_;
   const bool limited_;
   StageTally& tally_;
   std::optional<RowContext> context_;  // of the row, once it is needed; Delta asks for none
-  QuickDistances quick_;
+  WithinDelta within_;
+  EachDistance each_;
 };
 
 }  // namespace
@@ -323,13 +374,19 @@ StageJudgement judge_stage(const GoldenCase& golden, qkcts_stage stage, std::siz
   StageTally tally(result, limit, stored.rows.size(), length);
   RowJudge rows(golden, stage, profile, got, limit, tally);
   for (std::size_t row = 0; row < stored.rows.size(); ++row) {
-    unwritten.search_to((stored.rows[row] + std::size_t{1}) * length);  // while its bytes are near anyway
-    rows.judge(row);
+    const std::size_t begin = stored.rows[row] * length;
+    unwritten.search_to(begin);
+    if (rows.judge(row)) {
+      unwritten.skip_to(begin + length);
+    } else {
+      unwritten.search_to(begin + length);  // while its bytes are near anyway
+    }
   }
   unwritten.search_to(got.size() / static_cast<std::size_t>(parameters(format).bits / 8));
   result.unwritten = unwritten.count();
   result.first_unwritten = unwritten.first();
   tally.finish();
+  if (const auto& worst = tally.worst()) result.worst = rows.judge_alone(worst->row, worst->column);
   result.verdict = stage_verdict(result);
   return result;
 }

@@ -6,15 +6,16 @@
 #include <bit>
 #include <functional>
 #include <span>
+#include <vector>
 
 namespace qkcts {
 namespace {
 
-// Classes of 8 to a binade from 2^-40 to 2^24, the lowest and the highest open. Sorting out by them is linear and
+// Classes of 8 to a binade from 2^-8 to 2^24, the lowest and the highest open. Sorting out by them is linear and
 // without a branch that cannot be foretold.
-constexpr std::size_t classes = 512;
+constexpr std::size_t classes = 256;
 constexpr unsigned dropped_bits = 49;
-constexpr std::uint64_t lowest = std::uint64_t{1023 - 40} << 3U;
+constexpr std::uint64_t lowest = std::uint64_t{1023 - 8} << 3U;
 
 std::size_t class_of(double value) {
   const std::uint64_t leading = std::bit_cast<std::uint64_t>(value) >> dropped_bits;
@@ -27,37 +28,45 @@ struct Cut {
 };
 
 Cut cut_of(std::span<const double> values, std::size_t before) {
-  std::array<std::uint32_t, classes> counts{};
-  for (const double value : values) ++counts[class_of(value)];
+  std::array<std::array<std::uint32_t, classes>, 4> counts{};  // in turns: neighbours are often of one class
+  std::size_t highest = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t at = class_of(values[i]);
+    ++counts[i % 4][at];
+    highest = std::max(highest, at);
+  }
   Cut cut;
-  for (; cut.above + counts[cut.at] <= before; --cut.at) cut.above += counts[cut.at];
+  cut.at = highest;
+  const auto count = [&](std::size_t at) {
+    return std::size_t{counts[0][at]} + counts[1][at] + counts[2][at] + counts[3][at];
+  };
+  for (; cut.above + count(cut.at) <= before; --cut.at) cut.above += count(cut.at);
   return cut;
 }
 
 }  // namespace
 
 LargestValues::LargestValues(std::size_t kept)
-    : kept_(kept), room_(std::max<std::size_t>(3 * kept, 512)), values_(room_ + most) {}
+    : kept_(kept),
+      room_(std::max<std::size_t>(3 * kept, 1024)),
+      values_(std::make_unique_for_overwrite<double[]>(room_ + most)) {}
 
 void LargestValues::add(const double* values, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {  // no branch: one in twenty is kept, and which one is hard to foretell
-    values_[size_] = values[i];
-    size_ += std::bit_cast<std::uint64_t>(values[i]) < floor_ ? 0 : 1;
-  }
-  if (size_ >= room_) thin();
+  std::copy_n(values, count, room());
+  take(count);
 }
 
 // Afterwards there are at least kept_ values, none of those that are gone is above one of them, and half of the room is
 // free again.
 void LargestValues::thin() {
-  const std::span<double> all = std::span(values_).first(size_);
+  const std::span<double> all = std::span(values_.get(), size_);
   const std::size_t cut = cut_of(all, kept_ - 1).at;
-  size_ = 0;
-  for (const double value : all) {
-    values_[size_] = value;
-    size_ += class_of(value) >= cut ? 1 : 0;
-  }
   floor_ = cut == 0 ? 0 : (lowest + cut) << dropped_bits;
+  size_ = 0;
+  for (const double value : all) {  // no branch that cannot be foretold
+    values_[size_] = value;
+    size_ += std::bit_cast<std::uint64_t>(value) >= floor_ ? 1 : 0;
+  }
   if (size_ <= room_ / 2) return;
   const auto last = all.begin() + static_cast<std::ptrdiff_t>(kept_ - 1);
   std::nth_element(all.begin(), last, all.begin() + static_cast<std::ptrdiff_t>(size_), std::greater<>());
@@ -66,7 +75,7 @@ void LargestValues::thin() {
 }
 
 double LargestValues::in_place(std::size_t before) const {
-  const std::span<const double> all = std::span(values_).first(size_);
+  const std::span<const double> all = std::span(values_.get(), size_);
   if (before == 0) return *std::max_element(all.begin(), all.end());
   const Cut cut = cut_of(all, before);
   std::vector<double> same;

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 namespace qkcts {
 
@@ -16,6 +16,12 @@ class LargestValues {
   // values >= 0, infinity too; `most` at once, at most.
   static constexpr std::size_t most = 64;
   void add(const double* values, std::size_t count);
+  // The same without a copy: where they may be written, and how many have been.
+  double* room() { return values_.get() + size_; }
+  void take(std::size_t count) {
+    size_ += count;
+    if (size_ >= room_) thin();
+  }
   // Bit patterns of numbers >= 0 rise as they do; what is below this one need not be added.
   std::uint64_t floor() const { return floor_; }
 
@@ -27,7 +33,7 @@ class LargestValues {
 
   std::size_t kept_ = 0, room_ = 0, size_ = 0;
   std::uint64_t floor_ = 0;
-  std::vector<double> values_;  // of which size_ count
+  std::unique_ptr<double[]> values_;  // of which size_ count
 };
 
 }  // namespace qkcts

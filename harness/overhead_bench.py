@@ -4,8 +4,8 @@
 
     overhead_bench.py BUILD/bin/qkcts BUILD/harness/test_adapters/libidle.so CORE.h5
 
-Prints the time of runs on the core corpus, and the memory of runs of 1,000 and of 10,000 cases with few elements each,
-which are generated first.
+Prints the time of runs on the core corpus, and the memory of the host in runs of 1,000 and of 10,000 cases with few
+elements each, which are generated first, and of what reads the run.json of the latter.
 """
 import itertools
 import json
@@ -18,16 +18,30 @@ import time
 CASES = 10000
 
 
+def most_resident(child):
+    """MiB that the process itself held at most. What wait4() says counts its children too, and one of them maps the
+    whole corpus to look at it."""
+    try:
+        with open(f"/proc/{child}/status", encoding="ascii") as status:
+            return max((int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM")), default=0)
+    except OSError:
+        return 0
+
+
 def run(program, *arguments):
-    """Seconds of wall clock, of processor time, and MiB resident at most, of the program and its worker."""
+    """Seconds of wall clock, of processor time with the worker's, and MiB resident at most, of the program."""
     start = time.monotonic()
     child = os.posix_spawn(program, [program, *arguments], os.environ,
                            file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
-    _, status, usage = os.wait4(child, 0)
+    most, ended = 0, 0
+    while not ended:
+        time.sleep(0.02)
+        most = max(most, most_resident(child))
+        ended, status, usage = os.wait4(child, os.WNOHANG)
     code = os.waitstatus_to_exitcode(status)
     if code not in (0, 1):  # an adapter that computes nothing does not conform
         sys.exit(f"{program} {' '.join(arguments)}: exit code {code}")
-    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, most
 
 
 def core(program, adapter, corpus):
@@ -50,6 +64,11 @@ def memory(program, adapter, folder):
         for more in ((), ("-o", folder + "/reports")):
             wall, _, most = run(program, "run", adapter, corpus, "--variants", "none", "--shard", shard, *more)
             print(f"shard {shard} of {CASES} cases{', all reports' if more else ''}: {most:.0f} MiB, {wall:.1f} s")
+    record, baseline = folder + "/reports/run.json", folder + "/baseline.json"
+    for words in (("report", record, "-o", folder + "/again"), ("baseline", "update", baseline, record),
+                  ("gate", baseline, record)):
+        wall, _, most = run(program, *words)
+        print(f"{words[0]} of {CASES} cases: {most:.0f} MiB, {wall:.1f} s")
 
 
 def main():

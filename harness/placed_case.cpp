@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "harness/judgement.hpp"
 
@@ -81,10 +82,21 @@ constexpr std::array<const qkcts_tensor * qkcts_inputs::*, input_count> input_fi
 // An input that is missing above would be a null member pointer.
 static_assert(input_fields.back() == &qkcts_inputs::k_x_bias && sizeof(qkcts_inputs) == 8 + 8 * input_count);
 
-void fill_with_poison(GuardedBuffer& buffer, Format format) {
+// A whole number of elements. What is full already is copied, in blocks that stay in the cache.
+void fill_with_poison(std::span<std::byte> bytes, Format format) {
+  constexpr std::size_t block = 4096;
   const std::uint64_t pattern = poison_pattern(format);
-  const auto size = static_cast<std::size_t>(parameters(format).bits / 8);
-  for (std::size_t at = 0; at < buffer.size(); at += size) std::memcpy(buffer.data() + at, &pattern, size);
+  std::size_t full = std::min(bytes.size(), static_cast<std::size_t>(parameters(format).bits / 8));
+  if (full > 0) std::memcpy(bytes.data(), &pattern, full);
+  while (full < bytes.size()) {
+    const std::size_t next = std::min({full, block, bytes.size() - full});
+    std::memcpy(bytes.data() + full, bytes.data(), next);
+    full += next;
+  }
+}
+
+std::span<std::byte> all_of(GuardedBuffer& buffer) {
+  return {buffer.data(), buffer.size()};
 }
 
 std::optional<Format> float_format(ElementType type) {
@@ -94,7 +106,7 @@ std::optional<Format> float_format(ElementType type) {
 
 // What lies in the gaps of an input: NaN, or integers that name no row of anything.
 void fill_gaps(GuardedBuffer& buffer, ElementType type) {
-  if (const std::optional<Format> format = float_format(type)) return fill_with_poison(buffer, *format);
+  if (const std::optional<Format> format = float_format(type)) return fill_with_poison(all_of(buffer), *format);
   std::fill(buffer.data(), buffer.data() + buffer.size(), std::byte{0xC5});
 }
 
@@ -196,7 +208,7 @@ void PlacedCase::place_outputs() {
     const Format format = stage_format(stage, request_.inputs.format);
     const std::vector<std::int64_t> shape = stage_shape(stage, request_.shape);
     Placed placed = place(fmt::format("output {}", stage_name(stage)), element_type(format), shape, axes_of(stage));
-    fill_with_poison(*placed.buffer, format);
+    fill_with_poison(all_of(*placed.buffer), format);
     output_table_->stage[stage] = describe(placed, element_type(format), shape);
     outputs_[stage] = std::move(placed);
   }
@@ -229,6 +241,7 @@ std::optional<PlacedCase::Harm> PlacedCase::harm() const {
   for (std::size_t i = 0; i < input_count; ++i) {
     if (inputs_[i].buffer == nullptr) continue;
     const Tensor& tensor = *request_.inputs.tensors[i];
+    if (inputs_[i].places->holds(tensor.bytes, element_size(tensor.type), inputs_[i].buffer->data())) continue;
     const std::vector<std::byte> now = inputs_[i].places->gather(inputs_[i].buffer->data(), element_size(tensor.type));
     const auto [changed, unused] = std::mismatch(tensor.bytes.begin(), tensor.bytes.end(), now.begin());
     if (changed != tensor.bytes.end()) {
@@ -273,6 +286,11 @@ std::optional<PlacedCase::Harm> PlacedCase::harm_between_elements() const {
     const Format format = stage_format(stage, request_.inputs.format);
     const std::uint64_t poison = poison_pattern(format);
     const std::size_t element = element_size(element_type(format));
+    // What it would hold, had nothing but its elements been written.
+    std::vector<std::byte> due(placed.buffer->size());
+    fill_with_poison(due, format);
+    placed.places->copy(placed.buffer->data(), element, due.data());
+    if (due.empty() || std::memcmp(due.data(), placed.buffer->data(), due.size()) == 0) continue;
     for (const std::size_t gap : placed.places->gaps()) {
       if (std::memcmp(placed.buffer->data() + gap * element, &poison, element) == 0) continue;
       return Harm{Verdict::error_overrun,
@@ -292,6 +310,30 @@ StageBytes PlacedCase::outputs() const {
                                          element_size(element_type(stage_format(stage, request_.inputs.format))));
   }
   return bytes;
+}
+
+bool PlacedCase::holds(const StageBytes& due, std::span<const std::uint32_t> entries, std::int64_t batch) const {
+  if (!entries.empty() && layout_ != TensorLayout::dense) return false;
+  const std::size_t copies = entries.empty() ? 1 : entries.size(),
+                    parts = entries.empty() ? 1 : static_cast<std::size_t>(batch);
+  for (const qkcts_stage stage : all_stages) {
+    const Placed& placed = outputs_[stage];
+    const std::size_t part = due[stage].size() / parts;
+    if (placed.buffer == nullptr || part == 0) {
+      if (placed.buffer != nullptr || !due[stage].empty()) return false;
+      continue;
+    }
+    const std::size_t element = element_size(element_type(stage_format(stage, request_.inputs.format)));
+    if (part * copies != extent_product(stage_shape(stage, request_.shape)) * element) return false;
+    if (entries.empty()) {
+      if (!placed.places->holds(due[stage], element, placed.buffer->data())) return false;
+      continue;
+    }
+    for (std::size_t place = 0; place < copies; ++place)
+      if (std::memcmp(placed.buffer->data() + place * part, due[stage].data() + entries[place] * part, part) != 0)
+        return false;
+  }
+  return true;
 }
 
 std::string PlacedCase::text_of(const GuardedBuffer& buffer) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ class PlacedCase {
   // Inputs that changed, canaries that were overwritten, also between the elements of an output.
   std::optional<Harm> harm() const;
   StageBytes outputs() const;
+  // Are the outputs these, bit for bit? With `entries`: is each entry of the batch that one of `due`, which has
+  // `batch`?
+  bool holds(const StageBytes& due, std::span<const std::uint32_t> entries, std::int64_t batch) const;
   std::string implementation() const { return text_of(*implementation_); }
   std::string message() const { return text_of(*message_); }
 
@@ -64,5 +68,8 @@ class PlacedCase {
   GuardedBuffer* text_table_ = nullptr;
   std::array<qkcts_text, 2> given_texts_{};
 };
+
+// Makes the call. Of its outputs nothing is read.
+Execution run_placed(const AdapterLibrary& adapter, PlacedCase& placed);
 
 }  // namespace qkcts

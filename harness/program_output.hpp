@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "conformance/file.hpp"
+#include "conformance/json_schema.hpp"
 
 namespace qkcts {
 
@@ -46,6 +47,16 @@ class ProgramTest : public testing::Test {
   static std::string written(const std::string& name, const std::string& text) {
     write_file_atomically(path(name), text);
     return path(name);
+  }
+
+  // run.json in this folder of reports, without what differs from run to run.
+  static Json findings(const std::string& reports) {
+    Json record = parse_json(read_text_file(path(reports + "/run.json")), "run.json");
+    require_schema(record, "run", "run.json");
+    for (const char* key : {"seconds", "started", "command"}) record.erase(key);
+    for (Json& one : record["cases"]) one.erase("seconds");
+    record["machine"].erase("worker_memory_mib");  // a share, with --jobs
+    return record;
   }
 
   static inline std::string folder;

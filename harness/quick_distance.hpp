@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// |got - z| of many elements at a time, where it is plain that they lie within Delta: the figures of
+// |got - z| of many elements at a time, where it is plain on which side of Delta they lie: the figures of
 // exact_distance.hpp, bit for bit, at a small part of its price. What is not plain is left to that.
 #pragma once
 
@@ -8,29 +8,53 @@
 #include <cstdint>
 
 #include "conformance/format.hpp"
+#include "conformance/lanes.hpp"
 
 namespace qkcts {
 
 inline constexpr std::size_t quick_elements = 64;
 
-struct QuickDistances {
-  bool all_settled = false;
-  double largest_ratio = 0;  // where all are settled
-  // Of element i: 0 if its distance is settled, and it is within Delta. Else the figures mean nothing.
-  alignas(64) std::array<std::uint64_t, quick_elements> odd;
-  alignas(64) std::array<double, quick_elements> ulps, ratio;
-  // 2i: ulps, negative where got < z.hi; 2i + 1: negative where |got| < |z.hi|. They are added side by side.
-  alignas(64) std::array<double, 2 * quick_elements> signed_and_outward;
+// 1 to quick_elements neighbours. z = hi + lo/256 * ulp64(hi).
+struct QuickElements {
+  Format format = Format::binary32;
+  std::size_t count = 0;
+  const std::byte* got = nullptr;  // patterns of `format`, wherever they stand
+  const double* hi = nullptr;
+  const std::int16_t* lo = nullptr;
+  const float* delta = nullptr;
 };
 
+// Sums by the place of an element in its block, modulo the number of the lanes, which is the same on every machine: the
+// additions of a lane wait for each other, those of different lanes do not.
 struct UlpSums {
-  double ulps = 0, signed_ulps = 0, outward_ulps = 0;
+  static constexpr std::size_t lanes = 8;
+  // Signed: negative where got < z.hi; outward: where |got| < |z.hi|.
+  alignas(64) std::array<double, lanes> ulps{}, signed_ulps{}, outward_ulps{};
+};
+double sum_of(const std::array<double, UlpSums::lanes>& lanes);
+
+// In place of ulps there: no element, or none that is measured. As an integer it is below all others.
+inline constexpr double no_ulps = -0.0;
+
+struct WithinDelta {
+  alignas(64) std::array<double, quick_elements> ulps;  // no_ulps from `count` on
+  alignas(64) std::array<float, quick_elements> ratio;  // |got - z| / Delta, off by less than 2^-22 of it, or 2^-49
+  double largest_ratio = 0;                             // none is greater, rounded or not
 };
 
-// `got`: patterns of `format`; z = hi + lo/256 * ulp64(hi). 1 to quick_elements. Where all are settled, their figures
-// are added to the sums one after the other, while the next ones are measured: bits do not depend on the machine, and
-// the sums cost little.
-void measure_quickly(Format format, std::size_t count, const std::byte* got, const double* hi, const std::int16_t* lo,
-                     const float* delta, QuickDistances& distances, UlpSums& sums);
+// False where one of them is not plainly within Delta: then the figures mean nothing, and the sums are what they were.
+// Else the elements have been added to these. `lanes`: 2, 4, 8, as far as the machine has them. Bits do not depend on
+// it.
+bool measure_within(const QuickElements& elements, WithinDelta& within, UlpSums& sums,
+                    std::size_t lanes = lane_count());
+
+enum class Side : std::uint8_t { within, beyond, open };
+
+struct EachDistance {
+  alignas(64) std::array<std::uint64_t, quick_elements> side;  // Side
+  alignas(64) std::array<double, quick_elements> ulps;         // mean nothing of what is open; no_ulps from `count` on
+  alignas(64) std::array<double, quick_elements> ratio, signed_ulps, outward_ulps;
+};
+void measure_each(const QuickElements& elements, EachDistance& each, std::size_t lanes = lane_count());
 
 }  // namespace qkcts

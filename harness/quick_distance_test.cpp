@@ -21,26 +21,43 @@ struct Element {
   float delta = 0;
 };
 
-struct Quick {
-  QuickDistances distances;
-  UlpSums sums = {1, 2, 3};  // of what came before
-};
-
-Quick quick(Format format, const std::vector<Element>& elements) {
-  std::vector<double> got, hi;
+// The elements as they stand in a stage.
+struct Block {
+  Format format = Format::binary32;
+  std::vector<std::byte> got;
+  std::vector<double> hi;
   std::vector<std::int16_t> lo;
   std::vector<float> delta;
-  for (const Element& e : elements) {
-    got.push_back(e.got);
-    hi.push_back(e.hi);
-    lo.push_back(e.lo);
-    delta.push_back(e.delta);
+
+  Block(Format of, const std::vector<Element>& elements) : format(of) {
+    std::vector<double> values;
+    for (const Element& e : elements) {
+      values.push_back(e.got);
+      hi.push_back(e.hi);
+      lo.push_back(e.lo);
+      delta.push_back(e.delta);
+    }
+    got = stage_bytes(format, values);
   }
-  const std::vector<std::byte> bytes = stage_bytes(format, got);
-  Quick result;
-  measure_quickly(format, elements.size(), bytes.data(), hi.data(), lo.data(), delta.data(), result.distances,
-                  result.sums);
-  return result;
+  QuickElements elements() const { return {format, hi.size(), got.data(), hi.data(), lo.data(), delta.data()}; }
+};
+
+EachDistance each_of(Format format, const std::vector<Element>& elements) {
+  EachDistance each;
+  measure_each(Block(format, elements).elements(), each);
+  return each;
+}
+
+Side side_of(const EachDistance& each, std::size_t i) {
+  return static_cast<Side>(each.side[i]);
+}
+
+constexpr UlpSums sums_before = {{1, 2, 3, 4, 5, 6, 7, 8}, {-1, 0, 1}, {0.5}};
+
+std::vector<std::size_t> lanes_of_this_machine() {
+  std::vector<std::size_t> lanes;
+  for (std::size_t n = 2; n <= lane_count(); n *= 2) lanes.push_back(n);
+  return lanes;
 }
 
 // Values over the whole range, near to their exact ones and far from them, and what is special.
@@ -68,200 +85,179 @@ std::vector<Element> elements_of(Format format, std::uint64_t seed) {
 
 constexpr std::array<Format, 4> all_formats = {Format::binary64, Format::binary32, Format::binary16, Format::bfloat16};
 
+void expect_exact(Format format, const std::vector<Element>& elements, const EachDistance& each,
+                  std::array<std::size_t, 3>& sides) {
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const Side side = side_of(each, i);
+    ++sides[static_cast<std::size_t>(side)];
+    if (side == Side::open) continue;
+    const Element& e = elements[i];
+    const auto delta = static_cast<double>(e.delta);
+    const Distance exact = distance(e.got, {e.hi, e.lo}, delta);
+    ASSERT_EQ(exact.within, side == Side::within) << e.got << " " << e.hi << " " << e.lo << " " << e.delta;
+    const double above_zero = delta > 0 ? exact.in_units_of(delta) : std::numeric_limits<double>::infinity();
+    ASSERT_EQ(each.ratio[i], exact.scaled == 0 ? 0 : above_zero);
+    const double ulps = exact.in_units_of(ulp(format, e.hi));
+    ASSERT_EQ(each.ulps[i], ulps);
+    ASSERT_EQ(each.signed_ulps[i], e.got < e.hi ? -ulps : ulps);
+    ASSERT_EQ(each.outward_ulps[i], std::fabs(e.got) < std::fabs(e.hi) ? -ulps : ulps);
+  }
+}
+
 TEST(QuickDistance, SaysWhatTheExactWaySays) {
-  std::size_t settled = 0, all = 0;
+  std::array<std::size_t, 3> sides{};
   for (const Format format : all_formats)
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
       const std::vector<Element> elements = elements_of(format, seed);
-      const QuickDistances distances = quick(format, elements).distances;
-      EXPECT_FALSE(distances.all_settled);
-      for (std::size_t i = 0; i < elements.size(); ++i) {
-        ++all;
-        if (distances.odd[i] != 0) continue;
-        ++settled;
-        const Element& e = elements[i];
-        const Distance exact = distance(e.got, {e.hi, e.lo}, static_cast<double>(e.delta));
-        ASSERT_TRUE(exact.within) << e.got << " " << e.hi << " " << e.lo << " " << e.delta;
-        ASSERT_EQ(distances.ratio[i], exact.in_units_of(static_cast<double>(e.delta)));
-        const double ulps = exact.in_units_of(ulp(format, e.hi));
-        ASSERT_EQ(distances.ulps[i], ulps);
-        ASSERT_EQ(distances.signed_and_outward[2 * i], e.got < e.hi ? -ulps : ulps);
-        ASSERT_EQ(distances.signed_and_outward[2 * i + 1], std::fabs(e.got) < std::fabs(e.hi) ? -ulps : ulps);
-      }
+      const Block block(format, elements);
+      WithinDelta within;
+      UlpSums sums = sums_before;
+      EXPECT_FALSE(measure_within(block.elements(), within, sums));
+      expect_exact(format, elements, each_of(format, elements), sides);
     }
-  EXPECT_GT(settled, all / 3) << "most of what lies within Delta";
+  EXPECT_GT(sides[static_cast<std::size_t>(Side::within)], 10000U);
+  EXPECT_GT(sides[static_cast<std::size_t>(Side::beyond)], 10000U);
+  EXPECT_LT(sides[static_cast<std::size_t>(Side::open)], 6000U) << "most is plain";
 }
 
-// Blocks of every length, as the last of a row may be: none but its own elements are in its figures.
-TEST(QuickDistance, WhatIsSettledAsAWholeIsAddedUpInOrder) {
+// Every pattern that is special, small or large as got, with every such z and Delta.
+TEST(QuickDistance, HostileNumbersAreRightOrLeftOpen) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  constexpr float float_inf = std::numeric_limits<float>::infinity();
+  constexpr std::array<std::int16_t, 6> low_parts = {0, 1, -128, 128, 32767, -32768};
+  std::array<std::size_t, 3> sides{};
+  for (const Format format : all_formats) {
+    const std::vector<double> due = {0.0,      -0.0,     1,         -1,        1 + 0x1p-52, 0x1p-130,   0x1p-799,
+                                     0x1p-800, 0x1p-801, 0x1p-1022, 0x1p-1074, 0x1p126,     0x1.fp127,  0x1p128,
+                                     0x1p200,  0x1p799,  -0x1p800,  0x1p1000,  0x1p1010,    0x1.8p1023, 65504,
+                                     65536,    nan,      inf,       -inf};
+    for (const double hi : due)
+      for (const double got : due)
+        for (const std::int16_t lo : low_parts)
+          for (const float delta : {0.0f, -0.0f, 0x1p-149f, 0x1p-127f, 0x1p-101f, 0x1p-100f, 1.0f, 0x1.fffffep127f,
+                                    float_inf, -1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+            const Element e = {decode(format, encode(format, got)), hi, lo, delta};
+            const bool judged = std::isfinite(e.got) && std::isfinite(hi) && delta >= 0 && delta < float_inf;
+            const Block block(format, {e});
+            WithinDelta within;
+            UlpSums sums = sums_before;
+            const bool settled = measure_within(block.elements(), within, sums);
+            const EachDistance each = each_of(format, {e});
+            ASSERT_TRUE(judged || (!settled && side_of(each, 0) == Side::open)) << e.got << " " << hi << " " << delta;
+            if (!judged) continue;
+            expect_exact(format, {e}, each, sides);
+            ASSERT_TRUE(!settled || distance(e.got, {hi, lo}, static_cast<double>(delta)).within);
+          }
+  }
+  for (const std::size_t some : sides) EXPECT_GT(some, 1000U);
+}
+
+// Blocks of every length, as the last of a row may be: none but its own elements are in its figures, and the lanes that
+// a machine has make no difference.
+TEST(QuickDistance, WhatIsWithinAsAWholeIsAddedUpLaneByLane) {
   for (const Format format : all_formats)
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       std::vector<Element> elements;
       for (const std::uint64_t more : {std::uint64_t{1000}, std::uint64_t{2000}})
         for (Element e : elements_of(format, seed + more)) {
           e.delta = static_cast<float>(8 * ulp(format, e.hi));
-          if (std::isfinite(e.got) && e.hi != 0 && quick(format, {e}).distances.odd[0] == 0) elements.push_back(e);
+          if (std::isfinite(e.got) && e.got != 0 && side_of(each_of(format, {e}), 0) == Side::within)
+            elements.push_back(e);
         }
       ASSERT_GT(elements.size(), quick_elements);
       elements.resize(seed == 0 ? quick_elements : 1 + seed * 3 % quick_elements);
-      const Quick whole = quick(format, elements);
-      ASSERT_TRUE(whole.distances.all_settled);
-      UlpSums sums = {1, 2, 3};
+      const EachDistance each = each_of(format, elements);
+      UlpSums sums = sums_before;
       double largest = 0;
       for (std::size_t i = 0; i < elements.size(); ++i) {
-        sums.ulps += whole.distances.ulps[i];
-        sums.signed_ulps += whole.distances.signed_and_outward[2 * i];
-        sums.outward_ulps += whole.distances.signed_and_outward[2 * i + 1];
-        largest = std::max(largest, whole.distances.ratio[i]);
+        sums.ulps[i % 8] += each.ulps[i];
+        sums.signed_ulps[i % 8] += each.signed_ulps[i];
+        sums.outward_ulps[i % 8] += each.outward_ulps[i];
+        largest = std::max(largest, each.ratio[i]);
       }
-      EXPECT_EQ(whole.sums.ulps, sums.ulps);
-      EXPECT_EQ(whole.sums.signed_ulps, sums.signed_ulps);
-      EXPECT_EQ(whole.sums.outward_ulps, sums.outward_ulps);
-      EXPECT_EQ(whole.distances.largest_ratio, largest);
-      for (const std::size_t odd : {std::size_t{0}, elements.size() / 2, elements.size() - 1}) {
-        std::vector<Element> others = elements;
-        others[odd].delta = 0;
-        const Quick broken = quick(format, others);
-        EXPECT_FALSE(broken.distances.all_settled);
-        EXPECT_EQ(broken.sums.ulps, 1) << "nothing is added";
+      for (const std::size_t lanes : lanes_of_this_machine()) {
+        WithinDelta within;
+        UlpSums added = sums_before;
+        ASSERT_TRUE(measure_within(Block(format, elements).elements(), within, added, lanes));
+        EXPECT_EQ(added.ulps, sums.ulps);
+        EXPECT_EQ(added.signed_ulps, sums.signed_ulps);
+        EXPECT_EQ(added.outward_ulps, sums.outward_ulps);
+        EXPECT_GE(within.largest_ratio, largest);
+        EXPECT_LE(within.largest_ratio, largest * (1 + 0x1p-18) + 0x1p-48);
+        for (std::size_t i = 0; i < quick_elements; ++i) {
+          ASSERT_EQ(std::signbit(within.ulps[i]), i >= elements.size());
+          if (i >= elements.size()) continue;
+          ASSERT_EQ(within.ulps[i], each.ulps[i]);
+          ASSERT_NEAR(static_cast<double>(within.ratio[i]), each.ratio[i], each.ratio[i] * 0x1p-22 + 0x1p-49);
+        }
+        EachDistance same;
+        measure_each(Block(format, elements).elements(), same, lanes);
+        ASSERT_TRUE(std::equal(each.ratio.begin(), each.ratio.begin() + static_cast<std::ptrdiff_t>(elements.size()),
+                               same.ratio.begin()));
+        for (const std::size_t odd : {std::size_t{0}, elements.size() / 2, elements.size() - 1}) {
+          std::vector<Element> others = elements;
+          others[odd].delta = 0;
+          UlpSums untouched = sums_before;
+          EXPECT_FALSE(measure_within(Block(format, others).elements(), within, untouched, lanes));
+          EXPECT_EQ(untouched.ulps, sums_before.ulps) << "nothing is added";
+          EXPECT_EQ(untouched.signed_ulps, sums_before.signed_ulps);
+        }
       }
     }
+}
+
+// Errors that are subnormal in binary32, where quotients of it lose digits.
+TEST(QuickDistance, RatiosOfTheSmallestErrorsAreBounded) {
+  std::vector<Element> elements;
+  for (int exponent = -152; exponent < -90; ++exponent)
+    elements.push_back({0x1p-125 + std::ldexp(1.5, exponent), 0x1p-125, 0, 0x1p-80f});
+  const Block block(Format::binary64, elements);
+  WithinDelta within;
+  UlpSums sums;
+  ASSERT_TRUE(measure_within(block.elements(), within, sums));
+  const EachDistance each = each_of(Format::binary64, elements);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(within.ratio[i]), each.ratio[i], each.ratio[i] * 0x1p-22 + 0x1p-49);
+  const Element half = {0x1p-125 + 0x1.8p-150, 0x1p-125, 0, 0x1p-100f};
+  ASSERT_TRUE(measure_within(Block(Format::binary64, {half}).elements(), within, sums));
+  EXPECT_EQ(within.ratio[0], 0x1p-49f) << "3/4 of the smallest number becomes 1";
+  EXPECT_GE(within.largest_ratio, each_of(Format::binary64, {half}).ratio[0]);
+  const Element smaller = {0x1p-125 + 0x1.7p-149, 0x1p-125, 0, 0x1p-147f};
+  EXPECT_FALSE(measure_within(Block(Format::binary64, {smaller}).elements(), within, sums)) << "0.36 would be 0.25";
 }
 
 // At Delta, one bit of the low part beyond it, and where the difference itself is rounded.
 TEST(QuickDistance, WhatIsNearDeltaIsLeftToTheExactWay) {
   const float delta = 0x1p-22f;
-  const auto settled = [](const Element& e) { return quick(Format::binary32, {e}).distances.odd[0] == 0; };
-  EXPECT_TRUE(settled({1 + 0x1p-23, 1, 0, delta}));
-  EXPECT_FALSE(settled({1 + 0x1p-22, 1, 0, delta}));
-  EXPECT_FALSE(settled({1 + 0x1p-22, 1, -1, delta}));
-  EXPECT_FALSE(settled({1 + 0x1p-9, 1, 1, 0x1p-9f})) << "within by less than 2^-50 of Delta";
-  EXPECT_TRUE(settled({1 + 0x1p-22, 1, 1, delta})) << "by far more of it";
-  EXPECT_FALSE(settled({1, 0x1.0000000000001p-60, 0, 2})) << "1 less that is no number of binary64";
-  EXPECT_FALSE(settled({1, 1, 0, 0}));
-  EXPECT_FALSE(settled({1, 1, 0, std::numeric_limits<float>::infinity()})) << "not judged at all";
-  EXPECT_FALSE(settled({0, 0x1p-810, 0, delta}));
-  EXPECT_FALSE(settled({1, 1, 0, -1}));
-  EXPECT_FALSE(settled({1, 1, 0, std::numeric_limits<float>::quiet_NaN()}));
-  const auto settled64 = [](const Element& e) { return quick(Format::binary64, {e}).distances.odd[0] == 0; };
-  EXPECT_FALSE(settled64({0x1p900, 0x1p900, 1, 0x1p127f})) << "the low part is 2^840";
-  EXPECT_TRUE(settled64({0x1p900, 0x1p900, 0, 1}));
-  EXPECT_FALSE(settled64({0x1p1001, 0x1p1001, 0, 1}));
-  EXPECT_FALSE(settled64({0x1p-810, 0x1p-810, 0, delta}));
-  EXPECT_FALSE(settled64({1, 0x1.0000000000001p-60, 0, 2})) << "the lesser one is lost";
-  EXPECT_FALSE(settled64({0x1.0000000000001p-60, 1, 0, 2})) << "here it is got";
-  for (const double odd : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 0.0}) {
-    EXPECT_FALSE(settled({odd, odd, 0, delta}));
-    EXPECT_FALSE(settled({1, odd, 0, delta}));
-  }
-}
-
-struct JudgedRow {
-  std::vector<HandmadeElement> elements;
-  std::vector<double> got;
-};
-
-// The row judged in one go against its elements judged one by one: every figure of the report.
-void judge_both_ways(Format format, const JudgedRow& row) {
-  const std::vector<double>& got = row.got;
-  const GoldenCase golden = one_row_case(QKCTS_STAGE_PROBS, format, row.elements);
-  const std::vector<std::byte> bytes = stage_bytes(format, got);
-  const StageJudgement whole = judge_stage(golden, QKCTS_STAGE_PROBS, 0, bytes);
-
-  const GoldenStage& stage = golden.stages[QKCTS_STAGE_PROBS];
-  const RowContext context = row_context(stage.values, 0, got.size(), golden.input.contract.terms.softmax);
-  std::optional<JudgedElement> worst;
-  std::vector<double> ulps;
-  double sum = 0, signed_sum = 0, outward_sum = 0;
-  std::uint64_t failed = 0, judged = 0, mistrusted = 0;
-  std::array<std::uint64_t, histogram_edges.size() + 1> histogram{};
-  HeatMap heat(1, got.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const JudgedElement e =
-        judge_element(QKCTS_STAGE_PROBS, format, encode(format, got[i]), stage, i, stage.budgets[0], context);
-    const bool measured = e.rule != ElementRule::hidden && e.trust != Trust::domain;
-    failed += e.breach != Breach::none ? 1 : 0;
-    if (!measured) continue;
-    ++(e.trust == Trust::mistrusted ? mistrusted : judged);
-    ulps.push_back(e.ulps);
-    sum += e.ulps;
-    signed_sum += e.got_value < e.exact.hi ? -e.ulps : e.ulps;
-    outward_sum += std::fabs(e.got_value) < std::fabs(e.exact.hi) ? -e.ulps : e.ulps;
-    ++histogram[static_cast<std::size_t>(std::lower_bound(histogram_edges.begin(), histogram_edges.end(), e.ulps) -
-                                         histogram_edges.begin())];
-    heat.add(0, i, e.ratio);
-    if (!worst || e.ratio > worst->ratio || (e.ratio == worst->ratio && e.ulps > worst->ulps)) {
-      worst = e;
-      worst->place = {0, static_cast<std::uint32_t>(i)};
-    }
-  }
-  const auto n = static_cast<double>(ulps.size());
-  std::sort(ulps.begin(), ulps.end());
-  EXPECT_EQ(whole.counts.failed, failed);
-  EXPECT_EQ(whole.counts.judged, judged);
-  EXPECT_EQ(whole.counts.mistrusted, mistrusted);
-  EXPECT_EQ(whole.histogram, histogram);
-  EXPECT_EQ(whole.p99_ulp, ulps[(ulps.size() * 99 + 99) / 100 - 1]);
-  EXPECT_EQ(whole.max_ulp, ulps.back());
-  EXPECT_EQ(whole.max_ratio, worst->ratio);
-  EXPECT_EQ(whole.worst->place.column, worst->place.column);
-  if (failed == 0) {
-    EXPECT_EQ(whole.verdict, Verdict::pass);
-    EXPECT_EQ(whole.mean_ulp, sum / n);
-    EXPECT_EQ(whole.signed_mean_ulp, signed_sum / n);
-    EXPECT_EQ(whole.outward_mean_ulp, outward_sum / n);
-  }
-  for (std::size_t column = 0; column < heat.columns(); ++column)
-    EXPECT_EQ(whole.heat.at(0, column), heat.at(0, column));
-}
-
-JudgedRow row_of(Format format, std::uint64_t seed, bool some_fail, unsigned one_is_odd_of) {
-  std::mt19937_64 random(seed);
-  JudgedRow row;
-  for (std::uint64_t block = 0; block < 5; ++block)
-    for (const Element& e : elements_of(format, seed * 5 + block)) {
-      HandmadeElement made = {e.hi, e.delta, ElementRule::budget, Trust::judged, e.lo};
-      if (!some_fail) {
-        if (!std::isfinite(e.hi) || !std::isfinite(e.got) || e.hi == 0) continue;
-        made.delta = static_cast<float>(8 * ulp(format, e.hi));
-      }
-      if (random() % one_is_odd_of == 0) made.trust = random() % 2 == 0 ? Trust::mistrusted : Trust::domain;
-      if (random() % 8 == 0) made.rule = ElementRule::budget_exact;
-      if (random() % one_is_odd_of == 0) made.rule = ElementRule::hidden;
-      row.elements.push_back(made);
-      row.got.push_back(e.got);
-    }
-  return row;
-}
-
-TEST(QuickDistance, AStageIsTheSumOfItsElements) {
-  for (const Format format : all_formats)
-    for (std::uint64_t seed = 0; seed < 40; ++seed) {
-      judge_both_ways(format, row_of(format, seed, true, 16));
-      judge_both_ways(format, row_of(format, seed, false, 16));
-      judge_both_ways(format, row_of(format, seed, false, 100));      // one in a block
-      judge_both_ways(format, row_of(format, seed, false, 1000000));  // whole blocks are settled
-    }
-}
-
-// All at the same part of Delta, so that ulps say which is the worst, and the first of equal ones it is.
-TEST(QuickDistance, TheWorstOfEqualOnesIsTheSame) {
-  for (const Format format : all_formats)
-    for (const std::size_t count : {1, 63, 64, 99, 100, 101, 128, 199, 256}) {
-      std::mt19937_64 random(count);
-      JudgedRow row, rising;
-      const double unit = ulp(format, 1);
-      for (std::size_t i = 0; i < count; ++i) {
-        const double off = unit * static_cast<double>(random() % 4 + 1);
-        row.elements.push_back({1, static_cast<float>(2 * off), ElementRule::budget, Trust::judged, 0});
-        row.got.push_back(1 + off);
-        const double step = unit * static_cast<double>(1 + i / quick_elements);
-        rising.elements.push_back({1, static_cast<float>(2 * step), ElementRule::budget, Trust::judged, 0});
-        rising.got.push_back(1 + step);
-      }
-      judge_both_ways(format, row);
-      judge_both_ways(format, rising);
-    }
+  const auto side = [](Format format, const Element& e) { return side_of(each_of(format, {e}), 0); };
+  const auto all = [](Format format, const Element& e) {
+    WithinDelta within;
+    UlpSums sums;
+    return measure_within(Block(format, {e}).elements(), within, sums);
+  };
+  constexpr Format b32 = Format::binary32, b64 = Format::binary64;
+  EXPECT_EQ(side(b32, {1 + 0x1p-23, 1, 0, delta}), Side::within);
+  EXPECT_TRUE(all(b32, {1 + 0x1p-23, 1, 0, delta}));
+  EXPECT_EQ(side(b32, {1 + 0x1p-22, 1, 0, delta}), Side::open);
+  EXPECT_FALSE(all(b32, {1 + 0x1p-22, 1, 0, delta}));
+  EXPECT_EQ(side(b32, {1 + 0x1p-22, 1, -1, delta}), Side::beyond) << "by 2^-38 of it";
+  EXPECT_EQ(side(b32, {1 + 0x1p-9, 1, -1, 0x1p-9f}), Side::open) << "beyond by less than 2^-50 of Delta";
+  EXPECT_EQ(side(b32, {1 + 0x1p-9, 1, 1, 0x1p-9f}), Side::open) << "within by less than 2^-50 of Delta";
+  EXPECT_EQ(side(b32, {1 + 0x1p-22, 1, 1, delta}), Side::within) << "by far more of it";
+  EXPECT_FALSE(all(b32, {1 + 0x1p-22, 1, 1, delta})) << "but not more than 2^-20";
+  EXPECT_EQ(side(b32, {1, 0x1.0000000000001p-60, 0, 2}), Side::open) << "1 less that is no number of binary64";
+  EXPECT_FALSE(all(b32, {1, 0x1.0000000000001p-60, 0, 2}));
+  EXPECT_EQ(side(b32, {1, 1, 0, 0}), Side::within);
+  EXPECT_EQ(side(b32, {1 + 0x1p-23, 1, 0, 0}), Side::beyond);
+  EXPECT_EQ(side(b32, {0, 0, 0, 0}), Side::within);
+  EXPECT_EQ(side(b32, {0, 0, 1, 0}), Side::open);
+  EXPECT_EQ(side(b64, {0, 0, 0, 0}), Side::open) << "1/ulp(0) is no number";
+  EXPECT_EQ(side(b32, {0, 0x1p-810, 0, delta}), Side::open);
+  EXPECT_FALSE(all(b32, {0, 0x1p-810, 0, delta}));
+  EXPECT_EQ(side(b64, {0x1p900, 0x1p900, 1, 0x1p127f}), Side::open) << "the low part is 2^840";
+  EXPECT_EQ(side(b64, {0x1p900, 0x1p900, 0, 1}), Side::within);
+  EXPECT_EQ(side(b64, {1, 0x1.0000000000001p-60, 0, 2}), Side::open) << "the lesser one is lost";
+  EXPECT_EQ(side(b64, {0x1.0000000000001p-60, 1, 0, 2}), Side::open) << "here it is got";
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 namespace qkcts {
 namespace {
 
+constexpr std::size_t failures_shown = 100;
+
 struct KindCounts {
   std::map<Verdict, int> verdicts;
   Verdict gravest = Verdict::not_run;
@@ -118,12 +120,16 @@ std::string relation_html(const RunRecord& record) {
                      html_escaped(counts_text(counts.verdicts)))});
   }
   std::string failures;
-  std::size_t shown = 0;
+  std::size_t all = 0;
   for (const RelationResult& result : record.relations) {
     const std::string text = relation_failure_text(record, result);
-    if (text.empty() || ++shown > 100) continue;
+    if (text.empty() || ++all > failures_shown) continue;
     failures += fmt::format("<pre class=\"failure\" tabindex=\"0\">{}</pre>\n", html_escaped(text));
   }
+  if (all > failures_shown)
+    failures =
+        fmt::format("<p>The first {} of {} failures; {} holds all.</p>\n", failures_shown, all, record_file(record)) +
+        failures;
   return fmt::format("<section id=\"relations\"><h2>Relations between cases</h2>\n{}{}</section>\n",
                      html_table("Relations", {{"relation"}, {"statement"}, {"judged"}, {"verdict"}}, rows), failures);
 }

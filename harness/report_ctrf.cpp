@@ -7,6 +7,7 @@
 #include <ctime>
 #include <map>
 
+#include "harness/json_pieces.hpp"
 #include "harness/record_values.hpp"
 #include "harness/report_outcome.hpp"
 
@@ -75,14 +76,9 @@ Json test_json(const RunRecord& record, const Outcome& outcome, const CaseResult
 
 }  // namespace
 
-std::string ctrf_json_text(const RunRecord& record) {
+void write_ctrf_json(const RunRecord& record, const TextSink& sink) {
   std::map<std::string_view, int> counts;
-  Json tests = Json::array();
-  const std::vector<Outcome> list = outcomes(record);
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    ++counts[status_of(list[i])];
-    tests.push_back(test_json(record, list[i], i < record.cases.size() ? &record.cases[i] : nullptr));
-  }
+  for_each_outcome(record, [&](const Outcome& outcome, const CaseResult*) { ++counts[status_of(outcome)]; });
   const std::int64_t start = epoch_milliseconds(record.started);
   const Json document = {
       {"reportFormat", "CTRF"},
@@ -92,7 +88,7 @@ std::string ctrf_json_text(const RunRecord& record) {
       {"results",
        {{"tool", {{"name", "qkcts"}, {"version", record.suite_version}}},
         {"summary",
-         {{"tests", list.size()},
+         {{"tests", number_of_outcomes(record)},
           {"passed", counts["passed"]},
           {"failed", counts["failed"]},
           {"skipped", counts["skipped"]},
@@ -102,14 +98,28 @@ std::string ctrf_json_text(const RunRecord& record) {
           {"stop", start + milliseconds(record.seconds)},
           {"duration", milliseconds(record.seconds)},
           {"extra", {{"exit_code", exit_code(record)}, {"outcome", run_word(record)}}}}},
-        {"tests", std::move(tests)},
+        {"tests", Json::array()},
         {"environment",
          {{"appName", record.description.name},
           {"appVersion", record.description.version},
           {"osPlatform", record.machine.system},
           {"osRelease", record.machine.release},
           {"extra", {{"corpus_digest", record.corpus_digest}, {"adapter_sha256", record.adapter_sha256}}}}}}}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const auto write_tests = [&](std::size_t level) {
+    write_json_list(sink, level, [&](const JsonSink& item) {
+      for_each_outcome(
+          record, [&](const Outcome& outcome, const CaseResult* result) { item(test_json(record, outcome, result)); });
+    });
+  };
+  const auto write_results = [&](std::size_t level) {
+    write_json_object(sink, level, document["results"], {{"tests", write_tests}});
+  };
+  write_json_object(sink, 0, document, {{"results", write_results}});
+  sink("\n");
+}
+
+std::string ctrf_json_text(const RunRecord& record) {
+  return text_of([&](const TextSink& sink) { write_ctrf_json(record, sink); });
 }
 
 }  // namespace qkcts

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <vector>
 
 #include "harness/report_markdown.hpp"
 #include "harness/report_outcome.hpp"
@@ -34,18 +35,19 @@ std::string github_error(const std::string& title, const std::string& message) {
 }
 
 std::string github_annotations(const RunRecord& record) {
-  std::vector<Outcome> failing;
-  for (Outcome& outcome : outcomes(record))
-    if (outcome.kind == JunitElement::failure || outcome.kind == JunitElement::error)
-      failing.push_back(std::move(outcome));
-  const bool all = failing.size() <= most_annotations;
-  const std::size_t shown = all ? failing.size() : most_annotations - 1;
+  std::vector<Outcome> failing;  // the first of them
+  std::size_t count = 0;
+  for_each_outcome(record, [&](const Outcome& outcome, const CaseResult*) {
+    if (is_failing(outcome) && ++count <= most_annotations) failing.push_back(outcome);
+  });
+  const bool all = count <= most_annotations;
+  const std::size_t shown = all ? count : most_annotations - 1;
   std::string text;
   for (std::size_t i = 0; i < shown; ++i)
     text += github_error(failing[i].name, cut_text(failing[i].message + "\n" + failing[i].text, longest_annotation));
   if (!all)
-    text += github_error("more failures", fmt::format("{} more; the summary of this step and run.json hold them",
-                                                      failing.size() - shown));
+    text += github_error("more failures",
+                         fmt::format("{} more; the summary of this step and run.json hold them", count - shown));
   return text;
 }
 

@@ -5,6 +5,7 @@
 
 #include "conformance/digest.hpp"
 #include "harness/aggregate.hpp"
+#include "harness/json_pieces.hpp"
 #include "harness/report_outcome.hpp"
 
 namespace qkcts {
@@ -42,19 +43,24 @@ std::string_view severity_of(const Outcome& outcome) {
 
 }  // namespace
 
+void write_gitlab_code_quality(const RunRecord& record, const TextSink& sink) {
+  write_json_list(sink, 0, [&](const JsonSink& item) {
+    for_each_outcome(record, [&](const Outcome& outcome, const CaseResult*) {
+      if (is_failing(outcome))
+        item(entry(record, fmt::format("qkcts.{}", verdict_name(outcome.verdict)), outcome.name, severity_of(outcome),
+                   fmt::format("{}: {}", outcome.name, outcome.message)));
+    });
+    for (const StageAggregate& line : aggregate_stages(record))
+      for (const auto& [warning, cases] : notable_warnings(line))
+        item(entry(record, fmt::format("qkcts.{}", warning_name(warning)), std::string(stage_name(line.stage)), "info",
+                   fmt::format("legal but unusual: {} in {} cases: {}", stage_name(line.stage), cases,
+                               warning_meaning(warning))));
+  });
+  sink("\n");
+}
+
 std::string gitlab_code_quality(const RunRecord& record) {
-  Json list = Json::array();
-  for (const Outcome& outcome : outcomes(record))
-    if (outcome.kind == JunitElement::failure || outcome.kind == JunitElement::error)
-      list.push_back(entry(record, fmt::format("qkcts.{}", verdict_name(outcome.verdict)), outcome.name,
-                           severity_of(outcome), fmt::format("{}: {}", outcome.name, outcome.message)));
-  for (const StageAggregate& line : aggregate_stages(record))
-    for (const auto& [warning, cases] : notable_warnings(line))
-      list.push_back(entry(record, fmt::format("qkcts.{}", warning_name(warning)), std::string(stage_name(line.stage)),
-                           "info",
-                           fmt::format("legal but unusual: {} in {} cases: {}", stage_name(line.stage), cases,
-                                       warning_meaning(warning))));
-  return list.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of([&](const TextSink& sink) { write_gitlab_code_quality(record, sink); });
 }
 
 }  // namespace qkcts

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <set>
 
 #include "harness/aggregate.hpp"
@@ -23,7 +25,10 @@ namespace qkcts {
 namespace {
 
 constexpr std::size_t failures_shown = 200;
+constexpr std::size_t failures_open = 20;  // of these, the others behind one line
 constexpr std::size_t worst_shown = 10;
+constexpr std::size_t rows_shown = 1000;
+constexpr std::size_t contracts_open = 20;  // where none is violated
 
 std::string shape_line(const qkcts_shape& s) {
   return fmt::format("B{} H{}/{} L{}x{} D{} Dv{}", s.batch, s.q_heads, s.kv_heads, s.q_len, s.k_len, s.head_dim,
@@ -67,8 +72,7 @@ std::string head(const RunRecord& record) {
       profiles.empty() ? "none" : html_escaped(fmt::format("{}", fmt::join(profiles, ", "))));
 }
 
-std::string stage_table_html(const RunRecord& record) {
-  const std::vector<StageAggregate> lines = aggregate(record);
+std::string contract_table(const std::vector<StageAggregate>& lines, std::string_view label) {
   const bool limits = std::any_of(lines.begin(), lines.end(), [](const StageAggregate& l) { return l.limits > 0; });
   constexpr CellKind number = CellKind::number;
   std::vector<HtmlColumn> columns = {
@@ -93,7 +97,31 @@ std::string stage_table_html(const RunRecord& record) {
       verdicts += fmt::format(" {} {}", entry->second, html_escaped(verdict_name(entry->first)));
     row.push_back(verdicts);
   }
-  return html_table("Results by contract and stage", columns, rows);
+  return html_table(label, columns, rows);
+}
+
+// Contracts in which something violates stand open, the others behind one line.
+std::string contract_tables(const RunRecord& record) {
+  std::set<std::string> violated, all;
+  std::vector<StageAggregate> lines = aggregate(record), others;
+  for (const StageAggregate& line : lines) {
+    all.insert(line.contract);
+    if (violates(line.verdict)) violated.insert(line.contract);
+  }
+  std::copy_if(lines.begin(), lines.end(), std::back_inserter(others),
+               [&](const StageAggregate& line) { return !violated.contains(line.contract); });
+  std::erase_if(lines, [&](const StageAggregate& line) { return !violated.contains(line.contract); });
+  std::string text;
+  if (!lines.empty())
+    text += contract_table(lines, "Results by contract and stage, of contracts that something violates");
+  if (others.empty()) return text;
+  const std::string table = contract_table(others, "Results by contract and stage");
+  const std::size_t rest = all.size() - violated.size();
+  if (violated.empty() && rest <= contracts_open) return table;
+  return text + fmt::format("<details><summary>{}, none of them violated</summary>\n{}</details>\n",
+                            counted(rest, violated.empty() ? "contract" : "other contract",
+                                    violated.empty() ? "contracts" : "other contracts"),
+                            table);
 }
 
 // The figure, and in red what an infinite one means.
@@ -166,57 +194,63 @@ std::string known_failure_section(const RunRecord& record) {
 }
 
 struct WorstEntry {
-  const CaseResult* result;
-  const StageResult* stage;
+  double ratio = 0;
+  std::string text;
 };
 
+std::string worst_item(const RunRecord& record, const CaseResult& result, const StageResult& stage) {
+  const JudgedElement& worst = *stage.judgement->worst;
+  const Format format = stage_format(stage.stage, result.format);
+  return fmt::format(
+      "<li><b>{}</b> {} [{}] {}<br>got <code>{}</code> ({}), exact {}, {} ulp, error/&#916; "
+      "{}\n<pre>{}\n{}</pre></li>\n",
+      html_escaped(result.slug), stage_name(stage.stage), coordinate_text(stage.stage, result.shape, worst.place),
+      html_badge(stage.verdict), bits_text(format, worst.got), decimal_text(format, worst.got_value),
+      exact_text(worst.exact), short_text(worst.ulps), short_text(worst.ratio),
+      html_escaped(explain_command(record, result, stage.stage, worst.place)),
+      html_escaped(rerun_command(record, result)));
+}
+
+// Of equal ones the first.
 std::vector<WorstEntry> worst_entries(const RunRecord& record) {
   std::vector<WorstEntry> entries;
   for (const CaseResult& result : record.cases) {
     for (const StageResult& stage : result.stages) {
-      if (stage.judgement && stage.judgement->worst) entries.push_back({&result, &stage});
+      if (!stage.judgement || !stage.judgement->worst) continue;
+      const double ratio = stage.judgement->max_ratio;
+      const auto place = std::find_if(entries.begin(), entries.end(),
+                                      [ratio](const WorstEntry& entry) { return ratio > entry.ratio; });
+      if (entries.size() == worst_shown && place == entries.end()) continue;
+      entries.insert(place, {ratio, worst_item(record, result, stage)});
+      if (entries.size() > worst_shown) entries.pop_back();
     }
   }
-  const auto ratio = [](const WorstEntry& e) { return e.stage->judgement->max_ratio; };
-  std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) { return ratio(a) > ratio(b); });
-  entries.resize(std::min(entries.size(), worst_shown));
   return entries;
 }
 
 std::string worst_list(const RunRecord& record) {
   std::string items;
-  for (const WorstEntry& entry : worst_entries(record)) {
-    const JudgedElement& worst = *entry.stage->judgement->worst;
-    const CaseResult& result = *entry.result;
-    const Format format = stage_format(entry.stage->stage, result.format);
-    items += fmt::format(
-        "<li><b>{}</b> {} [{}] {}<br>got <code>{}</code> ({}), exact {}, {} ulp, error/&#916; "
-        "{}\n<pre>{}\n{}</pre></li>\n",
-        html_escaped(result.slug), stage_name(entry.stage->stage),
-        coordinate_text(entry.stage->stage, result.shape, worst.place), html_badge(entry.stage->verdict),
-        bits_text(format, worst.got), decimal_text(format, worst.got_value), exact_text(worst.exact),
-        short_text(worst.ulps), short_text(worst.ratio),
-        html_escaped(explain_command(record, result, entry.stage->stage, worst.place)),
-        html_escaped(rerun_command(record, result)));
-  }
+  for (const WorstEntry& entry : worst_entries(record)) items += entry.text;
   return items.empty() ? "<p>No element was measured.</p>\n" : "<ol>\n" + items + "</ol>\n";
 }
 
 std::string failure_list(const RunRecord& record) {
-  std::string list;
+  std::string open, behind;
   std::size_t shown = 0, all = 0;
   for (const CaseResult& result : record.cases) {
     const std::string text = failure_text(record, result);
     if (text.empty()) continue;
     ++all;
     if (shown == failures_shown) continue;
-    ++shown;
-    list += fmt::format("<pre class=\"failure\" tabindex=\"0\">{}</pre>\n", html_escaped(text));
+    (++shown <= failures_open ? open : behind) +=
+        fmt::format("<pre class=\"failure\" tabindex=\"0\">{}</pre>\n", html_escaped(text));
   }
   if (all == 0) return {};
   const std::string cut =
-      shown == all ? "" : fmt::format("<p>The first {} of {}; run.json holds all.</p>\n", shown, all);
-  return fmt::format("<section id=\"failures\"><h2>Failures ({})</h2>\n{}{}</section>\n", all, cut, list);
+      shown == all ? "" : fmt::format("<p>The first {} of {}; {} holds all.</p>\n", shown, all, record_file(record));
+  if (!behind.empty())
+    behind = fmt::format("<details><summary>{} more</summary>\n{}</details>\n", shown - failures_open, behind);
+  return fmt::format("<section id=\"failures\"><h2>Failures ({})</h2>\n{}{}{}</section>\n", all, cut, open, behind);
 }
 
 std::string diagnosis_section(const RunRecord& record) {
@@ -239,26 +273,49 @@ double case_ratio(const CaseResult& result) {
   return largest;
 }
 
-std::string case_table(const RunRecord& record) {
+std::vector<std::string> case_row(const CaseResult& result) {
+  return {html_escaped(result.slug),
+          html_escaped(result.family),
+          std::string(parameters(result.format).name),
+          shape_line(result.shape),
+          html_escaped(result.profile),
+          html_escaped(result.implementation),
+          fmt::format("{:.2f}", result.seconds * 1000),
+          short_text(case_ratio(result)),
+          fmt::format("{} {}", html_badge(result.verdict), html_escaped(result.detail))};
+}
+
+// Behind one line, and no more rows than can be looked through.
+std::string case_table(const RunRecord& record, std::string_view heading,
+                       const std::function<bool(const CaseResult&)>& belongs) {
   constexpr CellKind number = CellKind::number;
   std::vector<std::vector<std::string>> rows;
-  for (const CaseResult& result : record.cases) {
-    rows.push_back({html_escaped(result.slug), html_escaped(result.family), std::string(parameters(result.format).name),
-                    shape_line(result.shape), html_escaped(result.profile), html_escaped(result.implementation),
-                    fmt::format("{:.2f}", result.seconds * 1000), short_text(case_ratio(result)),
-                    fmt::format("{} {}", html_badge(result.verdict), html_escaped(result.detail))});
-  }
-  return html_table("Cases",
-                    {{"case"},
-                     {"family"},
-                     {"format"},
-                     {"shape"},
-                     {"profile"},
-                     {"implementation"},
-                     {"ms", number},
-                     {"max error/&#916;", number},
-                     {"verdict"}},
-                    rows);
+  std::size_t all = 0;
+  for (const CaseResult& result : record.cases)
+    if (belongs(result) && ++all <= rows_shown) rows.push_back(case_row(result));
+  if (all == 0) return {};
+  const std::string cut = all == rows.size() ? ""
+                                             : fmt::format("<p>The first {} of {}; {} holds all.</p>\n", rows.size(),
+                                                           all, record_file(record));
+  return fmt::format("<details><summary>{}: {}</summary>\n{}{}</details>\n", heading, all, cut,
+                     html_table(heading,
+                                {{"case"},
+                                 {"family"},
+                                 {"format"},
+                                 {"shape"},
+                                 {"profile"},
+                                 {"implementation"},
+                                 {"ms", number},
+                                 {"max error/&#916;", number},
+                                 {"verdict"}},
+                                rows));
+}
+
+std::string case_tables(const RunRecord& record) {
+  const auto fails = [](const CaseResult& result) { return violates(result.verdict); };
+  const std::string failing = case_table(record, "Failing cases", fails);
+  return failing + case_table(record, failing.empty() ? "All cases" : "Other cases",
+                              [&](const CaseResult& result) { return !fails(result); });
 }
 
 std::string section(std::string_view id, std::string_view heading, const std::string& content) {
@@ -326,7 +383,8 @@ std::string report_html(const RunRecord& record, const HtmlExtras& extras) {
   std::string body =
       head(record) + "<main>\n" + failure_list(record) + diagnosis_section(record) + known_failure_section(record);
   body += section("ratio", "Error over budget",
-                  fmt::format("<p>One dot per case and stage: the largest error in units of its proven budget &#916;. "
+                  fmt::format("<p>Cases and stages, a dot for those that lie together: the largest error in units of "
+                              "its proven budget &#916;. "
                               "Above 1 fails; what violates is red. {}</p>\n",
                               plain_note) +
                       ratio_chart(record));
@@ -338,11 +396,9 @@ std::string report_html(const RunRecord& record, const HtmlExtras& extras) {
                   "root.</p>\n" +
                       ulp_histograms(record));
   body += section("worst", "Nearest to the budget, or farthest beyond", worst_list(record));
-  body += section("contracts", "Results by contract and stage", stage_table_html(record)) + relation_html(record);
+  body += section("contracts", "Results by contract and stage", contract_tables(record)) + relation_html(record);
   if (extras.adequacy) body += kill_matrix_html(*extras.adequacy, record.corpus_digest);
-  body += section(
-      "cases", "Cases",
-      fmt::format("<details><summary>All cases: {}</summary>\n{}</details>", record.cases.size(), case_table(record)));
+  body += section("cases", "Cases", case_tables(record));
   body += section("clauses", "Contracts, clause by clause", contract_details(record, extras.against));
   body += section("circumstances", "Circumstances", circumstances(record)) + "</main>\n";
   return fmt::format(

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <pugixml.hpp>
 #include <sstream>
@@ -39,25 +40,43 @@ void set_counts(pugi::xml_node suite, const Counts& counts) {
 
 class JunitWriter {
  public:
-  JunitWriter(const RunRecord& record, std::size_t tests)
-      : record_(record), longest_(std::clamp(all_texts / std::max<std::size_t>(1, tests), least_text, longest_text)) {}
+  JunitWriter(const RunRecord& record, pugi::xml_node root)
+      : record_(record),
+        root_(root),
+        longest_(
+            std::clamp(all_texts / std::max<std::size_t>(1, number_of_outcomes(record)), least_text, longest_text)) {}
 
-  Counts add_suite(pugi::xml_node root, const std::string& group, const std::vector<const Outcome*>& tests) const {
-    pugi::xml_node suite = root.append_child("testsuite");
-    suite.append_attribute("name") = suite_name(group).c_str();
-    suite.append_attribute("timestamp") = record_.started.c_str();
-    Counts counts;
-    double seconds = 0;
-    for (const Outcome* test : tests) {
-      add_test(suite, *test, counts);
-      seconds += test->seconds;
+  void add(const Outcome& outcome) {
+    const auto [place, is_new] = suites_.try_emplace(outcome.group);
+    Suite& suite = place->second;
+    if (is_new) {  // in the order of their names
+      const auto next = std::next(place);
+      suite.node = next == suites_.end() ? root_.append_child("testsuite")
+                                         : root_.insert_child_before("testsuite", next->second.node);
+      suite.node.append_attribute("name") = suite_name(outcome.group).c_str();
+      suite.node.append_attribute("timestamp") = record_.started.c_str();
     }
-    set_counts(suite, counts);
-    suite.append_attribute("time") = fmt::format("{:.6f}", seconds).c_str();
-    return counts;
+    add_test(suite.node, outcome, suite.counts);
+    suite.seconds += outcome.seconds;
+  }
+
+  void finish() {
+    Counts all;
+    for (auto& [group, suite] : suites_) {
+      set_counts(suite.node, suite.counts);
+      suite.node.append_attribute("time") = fmt::format("{:.6f}", suite.seconds).c_str();
+      all.add(suite.counts);
+    }
+    set_counts(root_, all);
   }
 
  private:
+  struct Suite {
+    pugi::xml_node node;
+    Counts counts;
+    double seconds = 0;
+  };
+
   std::string suite_name(const std::string& group) const { return fmt::format("{}.{}", record_.corpus_suite, group); }
 
   void add_test(pugi::xml_node suite, const Outcome& outcome, Counts& counts) const {
@@ -80,25 +99,23 @@ class JunitWriter {
   }
 
   const RunRecord& record_;
+  pugi::xml_node root_;
   std::size_t longest_;
+  std::map<std::string, Suite> suites_;
 };
 
 }  // namespace
 
 std::string junit_xml(const RunRecord& record) {
-  const std::vector<Outcome> tests = outcomes(record);
-  std::map<std::string, std::vector<const Outcome*>> groups;
-  for (const Outcome& test : tests) groups[test.group].push_back(&test);
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
   declaration.append_attribute("version") = "1.0";
   declaration.append_attribute("encoding") = "UTF-8";
   pugi::xml_node root = document.append_child("testsuites");
   root.append_attribute("name") = fmt::format("qkcts {} {}", record.description.name, record.corpus_suite).c_str();
-  const JunitWriter writer(record, tests.size());
-  Counts all;
-  for (const auto& [group, list] : groups) all.add(writer.add_suite(root, group, list));
-  set_counts(root, all);
+  JunitWriter writer(record, root);
+  for_each_outcome(record, [&writer](const Outcome& outcome, const CaseResult*) { writer.add(outcome); });
+  writer.finish();
   root.append_attribute("time") = fmt::format("{:.3f}", record.seconds).c_str();
   std::ostringstream text;
   document.save(text, "  ");

@@ -93,18 +93,20 @@ std::string family_rows(const RunRecord& record) {
 std::string failures(const RunRecord& record, std::size_t room) {
   std::string text;
   std::size_t all = 0, shown = 0;
-  for (const Outcome& outcome : outcomes(record)) {
-    if (outcome.kind != JunitElement::failure && outcome.kind != JunitElement::error) continue;
+  for_each_outcome(record, [&](const Outcome& outcome, const CaseResult*) {
+    if (!is_failing(outcome)) return;
     ++all;
+    if (shown == failures_in_full) return;
     const std::string one =
         fmt::format("<details><summary>{}: {}</summary>\n\n{}\n</details>\n\n", markdown_text(outcome.name),
                     markdown_text(cut_text(outcome.message, 400)), fenced(cut_text(outcome.text, 20000)));
-    if (shown == failures_in_full || shown + 1 != all || text.size() + one.size() > room) continue;
+    if (shown + 1 != all || text.size() + one.size() > room) return;
     ++shown;
     text += one;
-  }
+  });
   if (all == 0) return {};
-  const std::string rest = shown == all ? "" : fmt::format("and {} more; run.json holds all.\n", all - shown);
+  const std::string rest =
+      shown == all ? "" : fmt::format("and {} more; {} holds all.\n", all - shown, record_file(record));
   return fmt::format("\n## Failures ({})\n\n{}{}", all, text, rest);
 }
 

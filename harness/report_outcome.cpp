@@ -48,10 +48,6 @@ bool over_limits(const CaseResult& result) {
   });
 }
 
-bool is_failing(JunitElement kind) {
-  return kind == JunitElement::failure || kind == JunitElement::error;
-}
-
 Outcome case_outcome(const RunRecord& record, const CaseResult& result) {
   Outcome outcome = {result.slug, result.contract, result.verdict, row(result.verdict).junit, result.seconds, "", ""};
   if (over_limits(result) && outcome.kind != JunitElement::error) outcome.kind = JunitElement::failure;
@@ -59,7 +55,7 @@ Outcome case_outcome(const RunRecord& record, const CaseResult& result) {
   outcome.message = violates(result.verdict) || outcome.kind == JunitElement::skipped
                         ? fmt::format("{}: {}", verdict_name(result.verdict), diagnosed(record, result))
                         : std::string("over the user's own limit");
-  if (is_failing(outcome.kind)) outcome.text = failure_text(record, result);
+  if (is_failing(outcome)) outcome.text = failure_text(record, result);
   return outcome;
 }
 
@@ -68,24 +64,32 @@ Outcome relation_outcome(const RunRecord& record, const RelationResult& result) 
   if (outcome.kind == JunitElement::passed) return outcome;
   outcome.message = fmt::format("{}: {}", verdict_name(result.verdict),
                                 result.breach ? std::string(row(result.kind).violation) : result.detail);
-  if (is_failing(outcome.kind)) outcome.text = relation_failure_text(record, result);
+  if (is_failing(outcome)) outcome.text = relation_failure_text(record, result);
   return outcome;
 }
 
 }  // namespace
 
-std::vector<Outcome> outcomes(const RunRecord& record) {
-  std::vector<Outcome> list;
-  for (const CaseResult& result : record.cases) list.push_back(case_outcome(record, result));
-  for (const RelationResult& result : record.relations) list.push_back(relation_outcome(record, result));
+void for_each_outcome(const RunRecord& record, const TakeOutcome& take) {
+  for (const CaseResult& result : record.cases) take(case_outcome(record, result), &result);
+  for (const RelationResult& result : record.relations) take(relation_outcome(record, result), nullptr);
   std::size_t number = 0;
   for (const std::string& line : unmet_demands(record))
-    list.push_back({fmt::format("demand {}", ++number), "demands", Verdict::fail, JunitElement::failure, 0,
-                    fmt::format("{}: {}", verdict_name(Verdict::fail), line), line + "\n"});
-  return list;
+    take({fmt::format("demand {}", ++number), "demands", Verdict::fail, JunitElement::failure, 0,
+          fmt::format("{}: {}", verdict_name(Verdict::fail), line), line + "\n"},
+         nullptr);
+}
+
+std::size_t number_of_outcomes(const RunRecord& record) {
+  return record.cases.size() + record.relations.size() + unmet_demands(record).size();
+}
+
+bool is_failing(const Outcome& outcome) {
+  return outcome.kind == JunitElement::failure || outcome.kind == JunitElement::error;
 }
 
 std::string_view run_word(const RunRecord& record) {
+  if (record.planned_cases) return "Partial: the run did not end";
   switch (exit_code(record)) {
     case 0:
       return "Conforming";

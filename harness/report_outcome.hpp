@@ -2,9 +2,10 @@
 // What became of each case and relation in a few words, as every report of a test server needs it.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/run_record.hpp"
 
@@ -20,8 +21,14 @@ struct Outcome {
   std::string text;     // failure_text() and its like; empty unless it is a failure or an error
 };
 
-// Cases in the order of the record, then relations, then one for each demand that the run does not fulfil.
-std::vector<Outcome> outcomes(const RunRecord& record);
+// Cases in the order of the record, then relations, then one for each demand that the run does not fulfil. `result` is
+// that of a case, else null.
+using TakeOutcome = std::function<void(const Outcome& outcome, const CaseResult* result)>;
+void for_each_outcome(const RunRecord& record, const TakeOutcome& take);
+std::size_t number_of_outcomes(const RunRecord& record);
+
+// Is it a failure or an error?
+bool is_failing(const Outcome& outcome);
 
 // "Conforming", "Not conforming", ...
 std::string_view run_word(const RunRecord& record);

@@ -18,6 +18,12 @@
 namespace qkcts {
 namespace {
 
+std::vector<Outcome> outcomes(const RunRecord& record) {
+  std::vector<Outcome> list;
+  for_each_outcome(record, [&](const Outcome& outcome, const CaseResult*) { list.push_back(outcome); });
+  return list;
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);

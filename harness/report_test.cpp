@@ -200,5 +200,36 @@ TEST(ReportHtml, HoldsTheFindings) {
   EXPECT_EQ(report_html(passing_record()).find("Failures ("), std::string::npos);
 }
 
+// Thousands of cases, a third of them failing, of many contracts: what matters first, the rest behind lines
+// that say how much it is, and nothing left out unsaid.
+TEST(ReportHtml, StaysReadableForAWholeSuite) {
+  RunRecord record = sample_record();
+  const std::vector<CaseResult> kinds = {record.cases[0], record.cases[1], record.cases[0]};
+  const std::size_t short_page = report_html(record).size();
+  record.cases.clear();
+  for (int i = 0; i < 4500; ++i) {
+    CaseResult& result = record.cases.push_back(kinds[static_cast<std::size_t>(i) % kinds.size()]);
+    result.slug = "many/" + std::to_string(i);
+    result.contract = "contract_" + std::to_string(i % 150);
+    record.contracts.emplace(result.contract, record.contracts.begin()->second);
+  }
+  const std::string html = report_html(record);
+  EXPECT_LT(html.size(), short_page + 8'000'000);
+  EXPECT_NE(html.find("Failures (1500)"), std::string::npos);
+  EXPECT_NE(html.find("The first 200 of 1500; run.json holds all."), std::string::npos);
+  EXPECT_NE(html.find("Failing cases: 1500"), std::string::npos);
+  EXPECT_NE(html.find("Other cases: 3000"), std::string::npos);
+  EXPECT_NE(html.find("The first 1000 of 1500; run.json holds all."), std::string::npos);
+  EXPECT_NE(html.find("The first 1000 of 3000; run.json holds all."), std::string::npos);
+  const std::size_t others = html.find("100 other contracts, none of them violated");
+  ASSERT_NE(others, std::string::npos);
+  EXPECT_LT(html.find("<tr><th scope=\"row\">contract_1</th>"), others);  // violated
+  EXPECT_GT(html.find("<tr><th scope=\"row\">contract_0</th>"), others);  // not
+  // All cases of one kind have the same ratio: one dot for each height at which dots stand, and none lost.
+  EXPECT_LT(occurrences(html, "<circle"), 300u);
+  EXPECT_NE(html.find(" more here</title>"), std::string::npos);
+  EXPECT_EQ(occurrences(report_html(passing_record()), "more here"), 0u);
+}
+
 }  // namespace
 }  // namespace qkcts

@@ -149,11 +149,11 @@ std::string run_tables(const RunRecord& record) {
 std::string run_text(const RunRecord& record) {
   std::string text = run_headline(record) + "\n";
   int shown = 0;
-  for (const Outcome& outcome : outcomes(record)) {
-    if (outcome.kind != JunitElement::failure && outcome.kind != JunitElement::error) continue;
+  for_each_outcome(record, [&](const Outcome& outcome, const CaseResult*) {
+    if (!is_failing(outcome)) return;
     text += ++shown <= failures_in_full ? outcome.text + "\n"
                                         : fmt::format("FAIL  {}  {}\n", outcome.name, verdict_name(outcome.verdict));
-  }
+  });
   if (shown > 0) text += "\n";
   if (!record.cases.empty() && record.judging == Judging::values_and_relations) text += run_tables(record) + "\n";
   if (!record.relations.empty()) text += relation_table_text(record) + "\n";
@@ -208,6 +208,7 @@ std::string summary_text(const RunRecord& record) {
   }
   text += spread_line(record);
   for (const std::string& demand : unmet_demands(record)) text += wrapped("Not as asked: ", demand + ".", 2);
+  if (record.planned_cases) return text + "PARTIAL: the run did not end; what was judged until then is above.\n";
   const int code = exit_code(record);
   const auto missing = summary.cases.find(Verdict::not_run);
   if (code == 1 && missing != summary.cases.end()) {

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/run_findings.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace qkcts {
 namespace {
-
-// Where the result stands in the record.
-template <class Result>
-Result& put(std::vector<Result>& results, Result fresh) {
-  const auto known =
-      std::find_if(results.begin(), results.end(), [&](const Result& result) { return result.slug == fresh.slug; });
-  if (known == results.end()) return results.emplace_back(std::move(fresh));
-  if (fresh.verdict > known->verdict) *known = std::move(fresh);
-  return *known;
-}
 
 void leave_out(StageResult& stage) {
   const qkcts_stage left_out = stage.stage;
@@ -26,20 +16,25 @@ void leave_out(StageResult& stage) {
 
 }  // namespace
 
-void RunFindings::open_journal() {
+void RunFindings::open_journal(std::size_t cases) {
   if (request_.journal_folder.empty() || journal_) return;
   if (request_.resume) earlier_ = journaled_run(request_.journal_folder, record_);
-  journal_ = std::make_unique<RunJournal>(request_.journal_folder, record_, request_.resume ? &earlier_ : nullptr);
+  journal_ =
+      std::make_unique<RunJournal>(request_.journal_folder, record_, cases, request_.resume ? &earlier_ : nullptr);
   record_.contracts.insert(earlier_.contracts.begin(), earlier_.contracts.end());
   record_.heat_maps = std::move(earlier_.heat_maps);
   if (!earlier_.started.empty()) record_.started = earlier_.started;
 }
 
 CaseResult RunFindings::add(CaseResult fresh) {
-  CaseResult& kept = put(record_.cases, std::move(fresh));
-  keep_worst_heat(record_, kept);
-  if (journal_ && !earlier_.cases.contains(kept.slug)) journal_->add(record_, kept);
-  CaseResult shown = kept;
+  const auto [known, is_new] = places_.try_emplace(fresh.slug, record_.cases.size());
+  const CaseResults& results = record_.cases;
+  if (is_new || fresh.verdict > results[known->second].verdict) {
+    keep_worst_heat(record_, fresh);
+    (is_new ? record_.cases.emplace_back() : record_.cases[known->second]) = std::move(fresh);
+  }
+  CaseResult shown = results[known->second];
+  if (journal_ && !earlier_.holds(shown.slug)) journal_->add(record_, shown);
   apply_known_failures(shown, record_.known_failures, request_.options.stages);
   return shown;
 }
@@ -47,7 +42,12 @@ CaseResult RunFindings::add(CaseResult fresh) {
 RelationResult RunFindings::add(RelationResult fresh) {
   if (journal_ && !earlier_.relations.contains(fresh.slug)) journal_->add(fresh);
   RelationResult shown = fresh;
-  put(record_.relations, std::move(fresh));
+  const auto [known, is_new] = relation_places_.try_emplace(fresh.slug, record_.relations.size());
+  if (is_new) {
+    record_.relations.push_back(std::move(fresh));
+  } else if (fresh.verdict > record_.relations[known->second].verdict) {
+    record_.relations[known->second] = std::move(fresh);
+  }
   apply_known_failures(shown, record_.known_failures);
   return shown;
 }

@@ -17,11 +17,14 @@ class RunFindings {
   RunFindings(const RunRequest& request, RunRecord& record) : request_(request), record_(record) {}
 
   // Begins the journal, or goes on with that of an earlier run, if the request names a folder for it. Not before the
-  // adapter is described; what was opened stays open.
-  void open_journal();
+  // adapter is described; what was opened stays open. `cases`: so many will be run.
+  void open_journal(std::size_t cases);
 
   // Of the run that this one goes on with.
-  const std::map<std::string, CaseResult>& earlier_cases() const { return earlier_.cases; }
+  bool is_earlier(const std::string& slug) const { return earlier_.holds(slug); }
+  const CaseResult& earlier_case(const std::string& slug) const {
+    return earlier_.cases[earlier_.place_of_case.at(slug)];
+  }
   const std::map<std::string, RelationResult>& earlier_relations() const { return earlier_.relations; }
   double earlier_seconds() const { return earlier_.seconds; }
 
@@ -39,6 +42,7 @@ class RunFindings {
   JournaledRun earlier_;
   std::unique_ptr<RunJournal> journal_;
   std::map<std::string, StageSet> selected_;
+  std::map<std::string, std::size_t> places_, relation_places_;  // by name, where in the record
 };
 
 }  // namespace qkcts

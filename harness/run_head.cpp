@@ -45,6 +45,8 @@ RunRecord run_head(const RunRequest& request, const CorpusInfo& corpus) {
                                fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   record.command = request.command;
   record.machine = this_machine();
+  if (request.isolation == Isolation::worker_process && request.adapter.kind != AdapterKind::results)
+    record.machine.worker_memory_mib = resident_limit(request.limits) >> 20;
   record.adapter = request.adapter;
   record.adapter_sha256 = adapter_digest(request.adapter);
   record.corpus_path = request.corpus_path;

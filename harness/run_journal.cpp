@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <functional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -37,16 +37,25 @@ Json identity_of(const Json& run) {
           {"options", run.at("options")}};
 }
 
-Json head_json(const RunRecord& record) {
-  RunRecord empty = record;
-  empty.cases.clear();
-  empty.relations.clear();
-  empty.contracts.clear();
-  empty.heat_maps.clear();
-  Json head = identity_of(to_json(empty));
+Json frame_line(const RunRecord& record, std::size_t cases) {
+  return {{"run", frame_json(record)}, {"cases", cases}};
+}
+
+Json head_json(const RunRecord& record, std::size_t cases) {
+  Json head = frame_line(record, cases);
+  head.update(identity_of(head.at("run")));
   head["schema"] = schema;
   head["started"] = record.started;
   return head;
+}
+
+StageSet stages_asked(const RunRecord& record) {
+  if (record.stages_asked.empty()) return ~StageSet{0};
+  StageSet asked = 0;
+  for (const qkcts_stage stage : all_stages)
+    if (fmt::format(",{},", record.stages_asked).find(fmt::format(",{},", stage_name(stage))) != std::string::npos)
+      asked |= bit(stage);
+  return asked;
 }
 
 std::string shown(const Json& value) {
@@ -55,7 +64,7 @@ std::string shown(const Json& value) {
 }
 
 void require_same_run(const Json& then, const RunRecord& head, const std::string& path) {
-  const Json before = identity_of(then), now = identity_of(to_json(head));
+  const Json before = identity_of(then), now = identity_of(frame_json(head));
   if (before == now) return;
   const Json::json_pointer place(Json::diff(before, now).at(0).at("path").get<std::string>());
   const auto at = [&](const Json& document) {
@@ -77,8 +86,7 @@ void take_line(JournaledRun& run, const JsonAt& at) {
     run.contracts[contract["name"].text()] = contract["text"].text();
   }
   if (at.has("case")) {
-    CaseResult result = case_from_json(at["case"]);
-    run.cases.insert_or_assign(result.slug, std::move(result));
+    run.put(case_from_json(at["case"]));
   }
   if (at.has("relation")) {
     RelationResult result = relation_from_json(at["relation"]);
@@ -96,26 +104,29 @@ void take_line(JournaledRun& run, const JsonAt& at) {
   if (at.has("seconds")) run.seconds = at["seconds"].get<double>();
 }
 
-JournaledRun read_lines(const std::string& path, const RunRecord& head) {
+// `take_head` sees the first line, once it is known that it is that of a journal, and `take_frame` those with which a
+// run went on.
+JournaledRun read_lines(const std::string& path, const std::function<void(const Json& head)>& take_head,
+                        const std::function<void(const Json& line)>& take_frame) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
   if (!file) throw InputError(fmt::format("{}: cannot be read", path));
-  const std::string text = content.str();
   JournaledRun run;
   std::size_t number = 0;
-  for (std::size_t end = 0; (end = text.find('\n', run.bytes)) != std::string::npos; run.bytes = end + 1) {
+  std::string text;
+  while (std::getline(file, text) && !file.eof()) {  // what has no end is the rest that a kill left
     const std::string origin = fmt::format("{}: line {}", path, ++number);
-    const Json line = parse_json(text.substr(run.bytes, end - run.bytes), origin);
+    const Json line = parse_json(text, origin);
     try {
       if (number > 1) {
+        if (line.contains("run")) take_frame(line);
         take_line(run, JsonAt(line, origin));
-        continue;
+      } else {
+        if (line.value("schema", "") != schema)
+          throw InputError(fmt::format("{}: is no journal of `qkcts run`; remove it to begin anew", origin));
+        take_head(line);
+        run.started = line.at("started").get<std::string>();
       }
-      if (line.value("schema", "") != schema)
-        throw InputError(fmt::format("{}: is no journal of `qkcts run`; remove it to begin anew", origin));
-      require_same_run(line, head, path);
-      run.started = line.at("started").get<std::string>();
+      run.bytes += text.size() + 1;
     } catch (const UsageError&) {
       throw;
     } catch (const InputError&) {
@@ -124,6 +135,7 @@ JournaledRun read_lines(const std::string& path, const RunRecord& head) {
       throw InputError(fmt::format("{}: was changed ({}); remove it to begin anew", origin, error.what()));
     }
   }
+  if (file.bad()) throw InputError(fmt::format("{}: cannot be read", path));
   if (number == 0 && !text.empty() && file_kind(path) != FileKind::journal)
     throw InputError(fmt::format("{}: is no journal of `qkcts run`; remove it to begin anew", path));
   return run;
@@ -131,20 +143,29 @@ JournaledRun read_lines(const std::string& path, const RunRecord& head) {
 
 JournaledRun read_report(const std::string& path, const RunRecord& head) {
   RunRecord record = read_run_record(path);
-  require_same_run(to_json(record), head, path);
+  require_same_run(frame_json(record), head, path);
   JournaledRun run;
   run.started = record.started;
   run.seconds = record.seconds;
   run.contracts = std::move(record.contracts);
   run.heat_maps = std::move(record.heat_maps);
   for (CaseResult& result : record.cases)
-    if (is_finding(result.verdict)) run.cases.emplace(result.slug, std::move(result));
+    if (is_finding(result.verdict)) run.put(std::move(result));
   for (RelationResult& result : record.relations)
     if (is_finding(result.verdict)) run.relations.emplace(result.slug, std::move(result));
   return run;
 }
 
 }  // namespace
+
+void JournaledRun::put(CaseResult result) {
+  const auto [place, is_new] = place_of_case.try_emplace(result.slug, cases.size());
+  if (is_new) {
+    cases.push_back(std::move(result));
+  } else {
+    cases[place->second] = std::move(result);
+  }
+}
 
 std::string journal_path(const std::string& folder) {
   return folder + "/run.part";
@@ -153,10 +174,38 @@ std::string journal_path(const std::string& folder) {
 JournaledRun journaled_run(const std::string& folder, const RunRecord& head) {
   std::error_code error;
   require_replaceable(journal_path(folder));  // opening a pipe would wait
-  if (std::filesystem::exists(journal_path(folder), error)) return read_lines(journal_path(folder), head);
+  if (std::filesystem::exists(journal_path(folder), error))
+    return read_lines(
+        journal_path(folder), [&](const Json& then) { require_same_run(then, head, journal_path(folder)); },
+        [](const Json&) {});
   const std::string report = folder + "/run.json";
   if (std::filesystem::exists(report, error)) return read_report(report, head);
   return {};
+}
+
+RunRecord read_partial_run(const std::string& path) {
+  RunRecord record;
+  const auto take_frame = [&](const Json& line) {
+    if (!line.contains("run") || !line.contains("cases"))
+      throw InputError(
+          fmt::format("{}: was begun by an older qkcts: `qkcts run --resume` makes a run.json of it", path));
+    record = record_from_frame(line.at("run"), fmt::format("{}: /run", path));
+    record.planned_cases = line.at("cases").get<std::size_t>();
+  };
+  JournaledRun run = read_lines(path, take_frame, take_frame);
+  if (!record.planned_cases) throw InputError(fmt::format("{}: was cut off before its first line ends", path));
+  record.seconds = run.seconds;
+  record.started = run.started;
+  record.contracts = std::move(run.contracts);
+  record.heat_maps = std::move(run.heat_maps);
+  record.cases = std::move(run.cases);
+  for (const CaseResult& result : record.cases)
+    if (!record.contracts.contains(result.contract))
+      throw InputError(fmt::format("{}: holds case {} without its contract", path, result.slug));
+  for (auto& [slug, result] : run.relations) record.relations.push_back(std::move(result));
+  for (CaseResult& result : record.cases) apply_known_failures(result, record.known_failures, stages_asked(record));
+  for (RelationResult& result : record.relations) apply_known_failures(result, record.known_failures);
+  return record;
 }
 
 bool nothing_is_left(const RunRecord& record) {
@@ -170,7 +219,7 @@ void remove_journal(const std::string& folder) {
   unlink(journal_path(folder).c_str());
 }
 
-RunJournal::RunJournal(const std::string& folder, const RunRecord& head, const JournaledRun* known)
+RunJournal::RunJournal(const std::string& folder, const RunRecord& head, std::size_t cases, const JournaledRun* known)
     : path_(journal_path(folder)) {
   require_replaceable(path_);
   const bool goes_on = known != nullptr && known->bytes > 0;
@@ -185,14 +234,15 @@ RunJournal::RunJournal(const std::string& folder, const RunRecord& head, const J
       throw WriteError(fmt::format("{}: {}", path_, std::strerror(errno)));
     contracts_ = known->contracts;
     for (const StageHeat& heat : known->heat_maps) heat_[heat.stage] = heat.slug;
+    append(frame_line(head, cases));  // known failures and demands may be others than those it began with
     return;
   }
-  append(head_json(head));
+  append(head_json(head, cases));
   if (known == nullptr) return;
   // What was read from a report goes into the journal, so that one file holds all of it.
   for (const auto& [name, text] : known->contracts) append({{"contract", {{"name", name}, {"text", text}}}});
   contracts_ = known->contracts;
-  for (const auto& [slug, result] : known->cases) append({{"case", case_json(result)}});
+  for (const CaseResult& result : known->cases) append({{"case", case_json(result)}});
   for (const auto& [slug, result] : known->relations) append({{"relation", relation_json(result)}});
   for (const StageHeat& heat : known->heat_maps) {
     append({{"heat", heat_json(heat)}});

@@ -16,16 +16,24 @@ namespace qkcts {
 struct JournaledRun {
   std::string started;
   double seconds = 0;
-  std::map<std::string, CaseResult> cases;
+  CaseResults cases;
+  std::map<std::string, std::size_t> place_of_case;  // by name, where in `cases`
   std::map<std::string, RelationResult> relations;
   std::map<std::string, std::string> contracts;
   std::vector<StageHeat> heat_maps;
-  std::size_t bytes = 0;  // of the journal's whole lines; a kill may leave a part of one behind them
+  std::uint64_t bytes = 0;  // of the journal's whole lines; a kill may leave a part of one behind them
+
+  bool holds(const std::string& slug) const { return place_of_case.contains(slug); }
+  // In the place of what was known of the case.
+  void put(CaseResult result);
 };
 
 // FOLDER/run.part if it is there, else FOLDER/run.json; nothing where neither is. Throws UsageError if that is of
 // another run than `head` (adapter, corpus, version, any option), and InputError if it cannot be read.
 JournaledRun journaled_run(const std::string& folder, const RunRecord& head);
+
+// What the journal of a run that did not end holds of it, with its known failures marked. Throws InputError.
+RunRecord read_partial_run(const std::string& path);
 
 // FOLDER/run.part.
 std::string journal_path(const std::string& folder);
@@ -36,9 +44,9 @@ void remove_journal(const std::string& folder);
 
 class RunJournal {
  public:
-  // Begins FOLDER/run.part with what `head` says, in the place of what is there, or goes on behind the lines of
-  // `known`. All calls throw WriteError.
-  RunJournal(const std::string& folder, const RunRecord& head, const JournaledRun* known);
+  // Begins FOLDER/run.part with what `head` says of a run of so many cases, in the place of what is there, or goes on
+  // behind the lines of `known`. All calls throw WriteError.
+  RunJournal(const std::string& folder, const RunRecord& head, std::size_t cases, const JournaledRun* known);
   ~RunJournal();
   RunJournal(const RunJournal&) = delete;
   RunJournal& operator=(const RunJournal&) = delete;

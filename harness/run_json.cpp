@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/json_pieces.hpp"
 #include "harness/record_values.hpp"
 #include "harness/relation_report.hpp"
 #include "harness/run_json_parts.hpp"
@@ -184,10 +185,8 @@ Json counts_json(const std::map<Verdict, int>& counts) {
 
 }  // namespace
 
-Json to_json(const RunRecord& record) {
+Json frame_json(const RunRecord& record) {
   const RunSummary summary = summarise(record);
-  Json cases = Json::array();
-  for (const CaseResult& result : record.cases) cases.push_back(case_json(result));
   Json relations = Json::array();
   for (const RelationResult& result : record.relations) relations.push_back(relation_json(result));
   Json contracts = Json::object();
@@ -203,7 +202,8 @@ Json to_json(const RunRecord& record) {
         {"release", record.machine.release},
         {"architecture", record.machine.architecture},
         {"processor", record.machine.processor},
-        {"logical_processors", record.machine.logical_processors}}},
+        {"logical_processors", record.machine.logical_processors},
+        {"worker_memory_mib", record.machine.worker_memory_mib}}},
       {"adapter",
        {{"given", record.adapter.given},
         {"path", record.adapter.path},
@@ -230,16 +230,31 @@ Json to_json(const RunRecord& record) {
         {"limit_violations", summary.limit_violations}}},
       {"histogram_edges", histogram_edges},
       {"contracts", std::move(contracts)},
-      {"cases", std::move(cases)},
+      {"cases", Json::array()},
       {"relations", std::move(relations)},
       {"heat_maps", heat_maps_json(record)},
       {"diagnosis", record.diagnosis ? diagnosis_json(*record.diagnosis) : Json()},
   };
 }
 
+Json to_json(const RunRecord& record) {
+  Json whole = frame_json(record);
+  for (const CaseResult& result : record.cases) whole["cases"].push_back(case_json(result));
+  return whole;
+}
+
+void write_run_json(const RunRecord& record, const TextSink& sink) {
+  const auto write_cases = [&](std::size_t level) {
+    write_json_list(sink, level, [&](const JsonSink& item) {
+      for (const CaseResult& result : record.cases) item(case_json(result));
+    });
+  };
+  write_json_object(sink, 0, frame_json(record), {{"cases", write_cases}});
+  sink("\n");
+}
+
 std::string run_json_text(const RunRecord& record) {
-  // Paths and words of the command line may hold any bytes; everything else is clean already.
-  return to_json(record).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of([&](const TextSink& sink) { write_run_json(record, sink); });
 }
 
 }  // namespace qkcts

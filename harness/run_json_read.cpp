@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "conformance/file.hpp"
+#include "conformance/json_in_parts.hpp"
 #include "conformance/json_schema.hpp"
 #include "harness/record_values.hpp"
 #include "harness/relation_report.hpp"
@@ -151,8 +152,12 @@ std::string text_or_empty(const JsonAt& at) {
 }
 
 Machine machine_from(const JsonAt& at) {
-  return {at["system"].text(), at["release"].text(), at["architecture"].text(), at["processor"].text(),
-          at["logical_processors"].get<int>()};
+  return {at["system"].text(),
+          at["release"].text(),
+          at["architecture"].text(),
+          at["processor"].text(),
+          at["logical_processors"].get<int>(),
+          at["worker_memory_mib"].get<std::uint64_t>()};
 }
 
 void read_adapter(RunRecord& record, const JsonAt& at, const std::string& origin) {
@@ -188,14 +193,19 @@ void read_options(RunRecord& record, const JsonAt& at, const std::string& origin
     record.limits_text = limits_from_json(canonical_text(at["limits"].json()), origin + ": /options/limits").text;
 }
 
-// Every report shows the case of an element, a diagnosis or a picture.
-void require_known_cases(const RunRecord& record, const JsonAt& at) {
-  for (std::size_t i = 0; i < record.cases.size(); ++i)
-    if (!record.contracts.contains(record.cases[i].contract))
-      at["cases"].items()[i]["contract"].refuse("is not among /contracts");
+std::string place_of_case(std::size_t number) {
+  return fmt::format("/cases/{}", number);
 }
 
-RunRecord record_at(const JsonAt& at, const std::string& origin) {
+// Every report shows the case of an element, a diagnosis or a picture.
+void require_known_cases(const RunRecord& record, const std::string& origin) {
+  for (std::size_t i = 0; i < record.cases.size(); ++i)
+    if (!record.contracts.contains(record.cases[i].contract))
+      throw InputError(fmt::format("{}: {}/contract: is not among /contracts", origin, place_of_case(i)));
+}
+
+// All but the cases.
+RunRecord frame_at(const JsonAt& at, const std::string& origin) {
   RunRecord record;
   record.suite_version = at["suite_version"].text();
   record.started = at["started"].text();
@@ -215,21 +225,26 @@ RunRecord record_at(const JsonAt& at, const std::string& origin) {
   for (const auto& [name, contract] : at["contracts"].json().items())
     record.contracts[name] =
         canonical_json(contract_from_json(canonical_text(contract), fmt::format("{}: /contracts/{}", origin, name)));
-  for (const JsonAt& one : at["cases"].items()) record.cases.push_back(case_from(one));
   for (const JsonAt& one : at["relations"].items()) record.relations.push_back(relation_from_json(one));
   for (const JsonAt& one : at["heat_maps"].items()) record.heat_maps.push_back(heat_from(one));
   if (!at["diagnosis"].is_null()) record.diagnosis = diagnosis_from_json(at["diagnosis"]);
-  require_known_cases(record, at);
   return record;
 }
 
-// The first place where the document differs from the record that it describes.
-void require_consistency(const Json& document, const Json& again, const std::string& origin) {
+// The first place where the document, or the part of it at `place`, differs from the record that it describes.
+void require_consistency(const Json& document, const Json& again, const std::string& origin, const std::string& place) {
   if (document == again) return;
   const Json difference = Json::diff(again, document);
   throw InputError(
-      fmt::format("{}: {}: contradicts the rest of the file; only a run.json as `qkcts run` wrote it is read", origin,
-                  difference.at(0).at("path").get<std::string>()));
+      fmt::format("{}: {}{}: contradicts the rest of the file; only a run.json as `qkcts run` wrote it is read", origin,
+                  place, difference.at(0).at("path").get<std::string>()));
+}
+
+CaseResult checked_case(const Json& json, const std::string& origin, const std::string& place) {
+  require_definition(json, "run", "case", origin, place, LongStrings::admitted);  // what an adapter printed may be long
+  CaseResult result = case_from(JsonAt::part(json, origin, place));
+  require_consistency(json, case_json(result), origin, place);
+  return result;
 }
 
 }  // namespace
@@ -244,12 +259,24 @@ StageHeat heat_from_json(const JsonAt& at) {
 
 RunRecord record_from_json(std::string_view text, std::string_view origin) {
   const std::string name(origin);
-  const Json document = parse_json(text, origin);
+  CaseResults cases;
+  const Json document = parse_json_in_parts(text, origin, "cases", [&](const Json& item) {
+    cases.push_back(checked_case(item, name, place_of_case(cases.size())));
+  });
   if (!document.is_object() || !document.contains("schema"))
     throw InputError(fmt::format("{}: is no run.json of `qkcts run -o`: it has no \"schema\"", origin));
-  require_schema(document, "run", origin, LongStrings::admitted);  // what an adapter printed may be long
-  RunRecord record = record_at(JsonAt(document, name), name);
-  require_consistency(document, to_json(record), name);
+  require_schema(document, "run", origin, LongStrings::admitted);
+  RunRecord record = frame_at(JsonAt(document, name), name);
+  record.cases = std::move(cases);
+  require_known_cases(record, name);
+  require_consistency(document, frame_json(record), name, {});
+  return record;
+}
+
+RunRecord record_from_frame(const Json& frame, const std::string& origin) {
+  require_schema(frame, "run", origin, LongStrings::admitted);
+  RunRecord record = frame_at(JsonAt(frame, origin), origin);
+  require_consistency(frame, frame_json(record), origin, {});
   return record;
 }
 

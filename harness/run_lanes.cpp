@@ -96,7 +96,8 @@ void CaseLanes::begin(LaneBeginning beginning) {
 
 void CaseLanes::plan(std::vector<LaneOrder> orders) {
   if (beginning_) {
-    beginning_->beside = static_cast<int>(std::clamp<std::size_t>(orders.size(), 1, lanes_.size()));
+    beside_ = static_cast<int>(std::clamp<std::size_t>(orders.size(), 1, lanes_.size()));
+    beginning_->beside = beside_;
     MessageWriter message;
     write(message, *beginning_);
     for (const Lane& lane : lanes_) send_to_lane(lane.conversation, message.bytes());  // one that is gone is seen later

@@ -53,6 +53,8 @@ class CaseLanes {
   void begin(LaneBeginning beginning);
   // The cases that will be asked for, in this order, and are run ahead; of an earlier plan nothing is left.
   void plan(std::vector<LaneOrder> orders);
+  // How many are at work; known with the first plan.
+  int beside() const { return beside_; }
   // Waits for the case, which is ordered now if it was not planned. Nothing if the run was interrupted meanwhile.
   // Throws what ended the case in its lane: InputError where the corpus is bad, LaneError, else std::runtime_error.
   std::optional<RanCase> take(const LaneOrder& order);
@@ -75,6 +77,7 @@ class CaseLanes {
   const RunRequest& request_;
   std::set<pid_t> older_children_;
   std::optional<LaneBeginning> beginning_;  // not sent yet
+  int beside_ = 1;
   std::vector<Lane> lanes_;
   std::deque<LaneOrder> waiting_;
   std::map<std::string, std::vector<std::byte>> ready_;  // answers, not read yet

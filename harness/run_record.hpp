@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "conformance/growing_file.hpp"
 #include "conformance/json.hpp"
 #include "harness/adapter_description.hpp"
-#include "harness/case_run.hpp"
+#include "harness/case_results.hpp"
 #include "harness/demands.hpp"
 #include "harness/diagnosis.hpp"
 #include "harness/known_failures.hpp"
@@ -21,6 +22,7 @@ namespace qkcts {
 struct Machine {
   std::string system, release, architecture, processor;
   int logical_processors = 0;
+  std::uint64_t worker_memory_mib = 0;  // that each worker was left, asked for or not; 0: nothing ran in a worker
 };
 Machine this_machine();
 
@@ -66,12 +68,18 @@ struct RunRecord {
   double timeout_seconds = 0;
   RunConditions conditions;
   int interrupted_by = 0;                        // signal
+  std::optional<std::size_t> planned_cases;      // of a run that did not end, of which this is what its journal holds
   std::map<std::string, std::string> contracts;  // name -> canonical JSON, of the contracts that occur
-  std::vector<CaseResult> cases;
+  CaseResults cases;
   std::vector<RelationResult> relations;
   std::optional<Diagnosis> diagnosis;  // if one was asked for
   std::vector<StageHeat> heat_maps;    // at most one per stage, in order of evaluation
 };
+
+// The file that holds all of it, which reports name where they leave something out.
+inline std::string_view record_file(const RunRecord& record) {
+  return record.planned_cases ? "run.part" : "run.json";
+}
 
 // Moves the heat maps of the case into the record where they are the worst of their stage, and drops the others.
 void keep_worst_heat(RunRecord& record, CaseResult& result);
@@ -93,12 +101,18 @@ bool over_own_limits_alone(const RunRecord& record);
 // The document of conformance/schemas/run.schema.json. Figures that are not finite are null.
 Json to_json(const RunRecord& record);
 
+// The same without the cases, which are many.
+Json frame_json(const RunRecord& record);
+
 // run.json as it is written.
+void write_run_json(const RunRecord& record, const TextSink& sink);
 std::string run_json_text(const RunRecord& record);
 
 // The inverse. Throws InputError naming `origin` and the JSON pointer of the first fault; what the schema does not know
 // is one.
 RunRecord record_from_json(std::string_view text, std::string_view origin);
 RunRecord read_run_record(const std::string& path);
+// Of frame_json().
+RunRecord record_from_frame(const Json& frame, const std::string& origin);
 
 }  // namespace qkcts

@@ -78,7 +78,7 @@ std::vector<std::string> all_names(const CorpusReader& corpus) {
 std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
                                    const std::vector<Relation>& relations, const RunRequest& request,
                                    const AdapterDescription& description) {
-  std::multimap<std::string, std::string> relations_after;
+  std::multimap<std::string_view, std::string_view> relations_after;
   for (const Relation& relation : relations)
     relations_after.emplace(*std::max_element(relation.cases.begin(), relation.cases.end()), relation.slug);
   std::vector<StageTest> tests;

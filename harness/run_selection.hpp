@@ -21,8 +21,9 @@ std::vector<std::string> shared_out(const std::vector<std::string>& slugs, const
 // Of all cases and relations of the corpus.
 std::vector<std::string> all_names(const CorpusReader& corpus);
 
-// Each relation comes right after the last of its cases, so that their outputs are not kept for long. Throws
-// AdapterError and UsageError where nobody can judge by the profile that describe() or --profile names.
+// They name what `slugs` and `relations` hold. Each relation comes right after the last of its cases, so that their
+// outputs are not kept for long. Throws AdapterError and UsageError where nobody can judge by the profile that
+// describe() or --profile names.
 std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
                                    const std::vector<Relation>& relations, const RunRequest& request,
                                    const AdapterDescription& description);

@@ -56,26 +56,32 @@ class Session {
   void begin_round(const std::vector<std::string>& slugs) {
     current_.reset();
     relations_.begin_round();
-    findings_.open_journal();
+    findings_.open_journal(slugs.size());
     for (const auto& [slug, result] : findings_.earlier_relations()) relations_.skip(slug);
     if (!lanes_ || !record_.unavailable.empty()) return;
     std::vector<LaneOrder> orders;
     for (const std::string& slug : slugs)
-      if (!findings_.earlier_cases().contains(slug) || relations_.needs(slug)) orders.push_back(order_of(slug));
+      if (!findings_.is_earlier(slug) || relations_.needs(slug)) orders.push_back(order_of(slug));
     lanes_->plan(std::move(orders));
+    WorkerLimits limits = request_.limits;
+    limits.beside = lanes_->beside();
+    record_.machine.worker_memory_mib = resident_limit(limits) >> 20;
   }
 
   double earlier_seconds() const { return findings_.earlier_seconds(); }
   void finish() { findings_.finish(); }
   bool is_at_its_end() const { return !end_of_run().empty(); }
 
-  StageTestResult run(const StageTest& test) { return test.stage ? run_stage(test) : run_relation(test.slug); }
+  StageTestResult run(const StageTest& test) {
+    return test.stage ? run_stage(test) : run_relation(std::string(test.slug));
+  }
 
  private:
   StageTestResult run_stage(const StageTest& test) {
-    findings_.select(test.slug, *test.stage);
-    if (!current_ || current_->slug != test.slug) {
-      current_ = findings_.add(run_one(test.slug));
+    const std::string slug(test.slug);
+    findings_.select(slug, *test.stage);
+    if (!current_ || current_->slug != slug) {
+      current_ = findings_.add(run_one(slug));
       progress_.after_case(record_, *current_);
     }
     const StageResult& stage = *std::find_if(current_->stages.begin(), current_->stages.end(),
@@ -133,15 +139,15 @@ class Session {
     // What a lane has run is judged, also when nothing more is run.
     const std::string reason = lanes_ && lanes_->is_ready(slug) ? std::string() : end_of_run();
     // What a relation still needs is run once more: outputs are not in the journal.
-    const auto earlier = findings_.earlier_cases().find(slug);
-    if (earlier != findings_.earlier_cases().end() && (!reason.empty() || !relations_.needs(slug))) {
+    if (findings_.is_earlier(slug) && (!reason.empty() || !relations_.needs(slug))) {
+      const CaseResult& earlier = findings_.earlier_case(slug);
       if (relations_.needs(slug)) {  // its relation is not run: the outputs are missing
-        CaseResult without = earlier->second;
+        CaseResult without = earlier;
         without.verdict = Verdict::not_run;
         without.detail = reason;
         relations_.keep(without, {});
       }
-      return earlier->second;
+      return earlier;
     }
     RanCase ran = reason.empty() ? run_now(slug) : unrun(slug, reason);
     record_.contracts.emplace(ran.result.contract, ran.contract);
@@ -230,7 +236,6 @@ std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress
 
   const std::vector<StageTest> tests = stage_tests(corpus, slugs, relations.relations(), request, record.description);
   progress.start(slugs.size());
-  record.cases.reserve(slugs.size());  // results are referred to while the run goes on
   const StageTestHooks hooks = {
       [&](const StageTest& test) { return session.run(test); },
       [&](const std::vector<std::string>& selected_now) { session.begin_round(selected_now); },

@@ -100,6 +100,7 @@ RunRecord passing_record() {
   record.seconds = 1.5;
   record.command = {"qkcts", "run", "./lib mine.so", "hand.h5"};
   record.machine = this_machine();
+  record.machine.worker_memory_mib = 4096;
   record.adapter = {"./lib mine.so", "/opt/lib mine.so", ""};
   record.adapter_sha256 = std::string(64, 'a');
   record.description = description_from_json(

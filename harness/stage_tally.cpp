@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace qkcts {
 namespace {
+
+constexpr double put_aside_ratio = -1;  // as heat_unjudged
 
 bool over_limit(const JudgedElement& element, const Limit& limit) {
   if (limit.max_ulp && !(element.ulps <= *limit.max_ulp)) return true;
@@ -24,6 +27,12 @@ void keep_worst(const JudgedElement& element, std::optional<JudgedElement>& wors
 
 }  // namespace
 
+void put_aside(EachDistance& each, std::size_t i) {
+  each.ulps[i] = no_ulps;
+  each.ratio[i] = put_aside_ratio;
+  each.signed_ulps[i] = each.outward_ulps[i] = 0;
+}
+
 StageTally::StageTally(StageJudgement& result, const std::optional<Limit>& limit, std::size_t rows, std::size_t length)
     : result_(result), heat_(result.heat, rows, length), ulps_(rows * length / 100 + 1) {
   if (limit) result_.limit = LimitResult{*limit, 0, std::nullopt};
@@ -31,67 +40,76 @@ StageTally::StageTally(StageJudgement& result, const std::optional<Limit>& limit
 }
 
 void StageTally::add(const JudgedElement& element, std::size_t row) {
-  count(element);
+  count(element.rule, element.trust);
   const bool failed = element.breach != Breach::none;
   if (failed) {
-    ++result_.counts.failed;
-    if (result_.failures.size() < failures_kept) result_.failures.push_back(element);
+    fail();
+    if (keeps_more_failures()) keep_failure(element);
   }
   const bool by_budget = element.rule == ElementRule::budget || element.rule == ElementRule::budget_exact;
   const bool measured = by_budget && element.trust != Trust::domain;
-  if (measured)
-    measure(element.ulps, element.ratio, element.got_value < element.exact.hi ? -element.ulps : element.ulps,
-            std::fabs(element.got_value) < std::fabs(element.exact.hi) ? -element.ulps : element.ulps);
+  if (measured) measure(element);
   if (!measured && !failed) return;
   result_.heat.add(row, element.place.column, element.ratio);
-  keep_worst(element, result_.worst);
+  offer({element.ratio, element.ulps, row, element.place.column});
   if (result_.limit && measured && over_limit(element, result_.limit->limit)) {
     ++result_.limit->violations;
     keep_worst(element, result_.limit->worst);
   }
 }
 
-void StageTally::measure(double ulps, double ratio, double signed_ulps, double outward_ulps) {
-  result_.max_ratio = std::fmax(result_.max_ratio, ratio);
-  ulps_.add(ulps);
-  sums_.ulps += ulps;
-  sums_.signed_ulps += signed_ulps;
-  sums_.outward_ulps += outward_ulps;
+void StageTally::measure(const JudgedElement& element) {
+  const double got = element.got_value, due = element.exact.hi;
+  const std::size_t lane = element.place.column % UlpSums::lanes;
+  result_.max_ratio = std::fmax(result_.max_ratio, element.ratio);
+  ulps_.add(element.ulps);
+  sums_.ulps[lane] += element.ulps;
+  sums_.signed_ulps[lane] += got < due ? -element.ulps : element.ulps;
+  sums_.outward_ulps[lane] += std::fabs(got) < std::fabs(due) ? -element.ulps : element.ulps;
 }
 
-std::optional<std::size_t> StageTally::add_within(std::size_t row, std::size_t column, const QuickDistances& distances,
-                                                  std::size_t from, std::size_t to) {
-  double largest = 0;
-  for (std::size_t i = from; i < to; ++i) {  // in the order of the elements, as measure() adds them
-    sums_.ulps += distances.ulps[i];
-    sums_.signed_ulps += distances.signed_and_outward[2 * i];
-    sums_.outward_ulps += distances.signed_and_outward[2 * i + 1];
-    largest = largest < distances.ratio[i] ? distances.ratio[i] : largest;
+void StageTally::offer(const Worst& other) {
+  const auto earlier = [](const Worst& a, const Worst& b) {
+    return std::tie(a.row, a.column) < std::tie(b.row, b.column);
+  };
+  if (!worst_ || other.ratio > worst_->ratio ||
+      (other.ratio == worst_->ratio &&
+       (other.ulps > worst_->ulps || (other.ulps == worst_->ulps && earlier(other, *worst_)))))
+    worst_ = other;
+}
+
+bool StageTally::add_within(std::size_t row, std::size_t column, const WithinDelta& within, std::size_t count) {
+  result_.counts.judged += count;
+  const double largest = ulps_.add(within.ulps, count, count);
+  heat_.add(row, column, within.ratio.data(), count);
+  return !worst_ || (largest > 0 && within.largest_ratio >= result_.max_ratio);
+}
+
+void StageTally::offer_worst(std::size_t row, std::size_t column, const EachDistance& each, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const double ratio = each.ratio[i];
+    if (ratio < result_.max_ratio) continue;  // put aside, too
+    result_.max_ratio = ratio;
+    offer({ratio, each.ulps[i], row, column + i});
   }
-  return add_figures(row, column, distances, from, to, largest);
 }
 
-std::optional<std::size_t> StageTally::add_block(std::size_t row, std::size_t column, const QuickDistances& distances,
-                                                 std::size_t count, const UlpSums& sums) {
-  sums_ = sums;
-  return add_figures(row, column, distances, 0, count, distances.largest_ratio);
-}
-
-std::optional<std::size_t> StageTally::add_figures(std::size_t row, std::size_t column, const QuickDistances& distances,
-                                                   std::size_t from, std::size_t to, double largest_ratio) {
-  result_.counts.judged += to - from;
-  result_.max_ratio = std::max(result_.max_ratio, largest_ratio);
-  ulps_.add(distances.ulps.data() + from, to - from);
-  heat_.add(row, column + from, distances.ratio.data() + from, to - from);
-  if (result_.worst && largest_ratio < result_.worst->ratio) return std::nullopt;
-  std::size_t worst = to;  // the first of those that keep_worst() prefers
-  for (std::size_t i = from; i < to; ++i)
-    if (distances.ratio[i] == largest_ratio && (worst == to || distances.ulps[i] > distances.ulps[worst])) worst = i;
-  return worst;
-}
-
-void StageTally::offer_worst(const JudgedElement& element) {
-  keep_worst(element, result_.worst);
+void StageTally::add_each(std::size_t row, std::size_t column, const EachDistance& each, std::size_t count) {
+  alignas(64) std::array<float, quick_elements> ratios;
+  std::size_t measured = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    ratios[i] = static_cast<float>(each.ratio[i]);
+    measured += each.ratio[i] == put_aside_ratio ? 0 : 1;
+    const std::size_t lane = i % UlpSums::lanes;
+    sums_.ulps[lane] += each.ulps[i];
+    sums_.signed_ulps[lane] += each.signed_ulps[i];
+    sums_.outward_ulps[lane] += each.outward_ulps[i];
+  }
+  if (measured == 0) return;
+  result_.counts.judged += measured;
+  ulps_.add(each.ulps, count, measured);
+  heat_.add(row, column, ratios.data(), count);
+  offer_worst(row, column, each, count);
 }
 
 void StageTally::finish() {
@@ -101,21 +119,21 @@ void StageTally::finish() {
   result_.histogram = ulps_.histogram();
   result_.max_ulp = ulps_.in_place(0);
   result_.p99_ulp = ulps_.in_place(n - (n * 99 + 99) / 100);
-  result_.mean_ulp = sums_.ulps / static_cast<double>(n);
-  result_.signed_mean_ulp = sums_.signed_ulps / static_cast<double>(n);
-  result_.outward_mean_ulp = sums_.outward_ulps / static_cast<double>(n);
+  result_.mean_ulp = sum_of(sums_.ulps) / static_cast<double>(n);
+  result_.signed_mean_ulp = sum_of(sums_.signed_ulps) / static_cast<double>(n);
+  result_.outward_mean_ulp = sum_of(sums_.outward_ulps) / static_cast<double>(n);
 }
 
-void StageTally::count(const JudgedElement& element) {
+void StageTally::count(ElementRule rule, Trust trust) {
   ElementCounts& c = result_.counts;
-  if (element.rule == ElementRule::hidden) {
+  if (rule == ElementRule::hidden) {
     ++c.hidden;
-  } else if (element.rule == ElementRule::free) {
+  } else if (rule == ElementRule::free) {
     ++c.domain;
-  } else if (element.rule == ElementRule::exact_clause || is_by_class(element.rule)) {
+  } else if (rule == ElementRule::exact_clause || is_by_class(rule)) {
     ++c.exact;
   } else {
-    ++(element.trust == Trust::domain ? c.domain : element.trust == Trust::mistrusted ? c.mistrusted : c.judged);
+    ++(trust == Trust::domain ? c.domain : trust == Trust::mistrusted ? c.mistrusted : c.judged);
   }
 }
 

@@ -17,33 +17,44 @@ class StageTally {
   // `result` outlives the object; `rows` and `length` are those of the stored elements.
   StageTally(StageJudgement& result, const std::optional<Limit>& limit, std::size_t rows, std::size_t length);
 
-  // Elements come in order; `row` counts the stored rows.
+  // Rows come in order, and blocks of a row, not the elements of a block; `row` counts the stored rows.
   void add(const JudgedElement& element, std::size_t row);
+  // One that fails nothing, and that no figure speaks of.
+  void count(ElementRule rule, Trust trust);
 
-  // The same for the elements from..to (one at least) of `distances`, whose first stands in column `column`: all judged
-  // by Delta and within it, where no limit of the user's asks for more. What comes back is the place among `distances`
-  // of the worst of them, if it may be the worst of all so far: that element is owed to offer_worst().
-  std::optional<std::size_t> add_within(std::size_t row, std::size_t column, const QuickDistances& distances,
-                                        std::size_t from, std::size_t to);
-  // The same for all of them, where measure_quickly() has added them to sums().
-  const UlpSums& sums() const { return sums_; }
-  std::optional<std::size_t> add_block(std::size_t row, std::size_t column, const QuickDistances& distances,
-                                       std::size_t count, const UlpSums& sums);
-  void offer_worst(const JudgedElement& element);
+  // What measure_within() adds to, and then the block: all judged by Delta, where no limit of the user's asks for more.
+  UlpSums& sums() { return sums_; }
+  // True if the worst of all elements so far may be among them: then offer_worst() is owed their distances.
+  bool add_within(std::size_t row, std::size_t column, const WithinDelta& within, std::size_t count);
+  void offer_worst(std::size_t row, std::size_t column, const EachDistance& each, std::size_t count);
+
+  // The same for the elements of a block that are not put aside. Those beyond Delta are owed to fail().
+  void add_each(std::size_t row, std::size_t column, const EachDistance& each, std::size_t count);
+  void fail() { ++result_.counts.failed; }
+  bool keeps_more_failures() const { return result_.failures.size() < failures_kept; }
+  void keep_failure(const JudgedElement& element) { result_.failures.push_back(element); }
 
   // Means, quantiles, histogram and heat map, when all have passed.
   void finish();
+  // By ratio, by ulps where that is the same, the first of equal ones.
+  struct Worst {
+    double ratio = 0, ulps = 0;
+    std::size_t row = 0, column = 0;
+  };
+  const std::optional<Worst>& worst() const { return worst_; }
 
  private:
-  void count(const JudgedElement& element);
-  void measure(double ulps, double ratio, double signed_ulps, double outward_ulps);
-  std::optional<std::size_t> add_figures(std::size_t row, std::size_t column, const QuickDistances& distances,
-                                         std::size_t from, std::size_t to, double largest_ratio);
+  void measure(const JudgedElement& element);
+  void offer(const Worst& other);
 
   StageJudgement& result_;
   HeatColumns heat_;
   UlpCounts ulps_;
   UlpSums sums_;
+  std::optional<Worst> worst_;
 };
+
+// What the elements of a block are that something else judges.
+void put_aside(EachDistance& each, std::size_t i);
 
 }  // namespace qkcts

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 
 namespace qkcts {
 namespace {
@@ -19,6 +20,32 @@ std::vector<std::size_t> memory_order(std::size_t rank, TensorLayout layout, Ten
   // The last axis goes first: neighbours of a row are as far apart as they can be.
   if (layout == TensorLayout::strided) std::rotate(order.begin(), order.end() - 1, order.end());
   return order;
+}
+
+// Calls `run` with the length as a constant where that is one element: of strided tensors every run is.
+template <class Run>
+bool by_length(std::size_t bytes, const Run& run) {
+  switch (bytes) {
+    case 2:
+      return run(std::integral_constant<std::size_t, 2>());
+    case 4:
+      return run(std::integral_constant<std::size_t, 4>());
+    case 8:
+      return run(std::integral_constant<std::size_t, 8>());
+    default:
+      return run(bytes);
+  }
+}
+
+void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) {
+  by_length(bytes, [&](auto length) {
+    std::memcpy(to, from, length);
+    return true;
+  });
+}
+
+bool same_run(const std::byte* a, const std::byte* b, std::size_t bytes) {
+  return by_length(bytes, [&](auto length) { return std::memcmp(a, b, length) == 0; });
 }
 
 }  // namespace
@@ -54,11 +81,12 @@ ElementPlaces::ElementPlaces(std::vector<std::int64_t> shape, TensorLayout layou
   extent_ = empty ? 0 : offset_ + static_cast<std::size_t>(last) + 1;
 }
 
-void ElementPlaces::each_run(const VisitRun& visit) const {
+template <class Visit>
+void ElementPlaces::each_run(const Visit& visit) const {
   if (extent_ == 0) return;
-  const bool rows = !shape_.empty() && strides_.back() == 1;
-  const std::size_t axes = shape_.size() - (rows ? 1 : 0);
-  const std::size_t run = rows ? static_cast<std::size_t>(shape_.back()) : 1;
+  std::size_t axes = shape_.size(), run = 1;  // axes behind which all lies as in the dense tensor
+  while (axes > 0 && strides_[axes - 1] == static_cast<std::int64_t>(run))
+    run *= static_cast<std::size_t>(shape_[--axes]);
   std::vector<std::int64_t> index(axes, 0);
   for (std::size_t dense = 0;; dense += run) {
     std::size_t place = offset_;
@@ -72,7 +100,7 @@ void ElementPlaces::each_run(const VisitRun& visit) const {
 
 void ElementPlaces::scatter(std::span<const std::byte> dense, std::size_t element, std::byte* buffer) const {
   each_run([&](std::size_t from, std::size_t place, std::size_t count) {
-    std::memcpy(buffer + place * element, dense.data() + from * element, count * element);
+    copy_run(buffer + place * element, dense.data() + from * element, count * element);
   });
 }
 
@@ -81,9 +109,23 @@ std::vector<std::byte> ElementPlaces::gather(const std::byte* buffer, std::size_
   for (const std::int64_t extent : shape_) count *= static_cast<std::size_t>(extent);
   std::vector<std::byte> dense(count);
   each_run([&](std::size_t to, std::size_t place, std::size_t run) {
-    std::memcpy(dense.data() + to * element, buffer + place * element, run * element);
+    copy_run(dense.data() + to * element, buffer + place * element, run * element);
   });
   return dense;
+}
+
+void ElementPlaces::copy(const std::byte* from, std::size_t element, std::byte* to) const {
+  each_run([&](std::size_t, std::size_t place, std::size_t count) {
+    copy_run(to + place * element, from + place * element, count * element);
+  });
+}
+
+bool ElementPlaces::holds(std::span<const std::byte> dense, std::size_t element, const std::byte* buffer) const {
+  bool same = true;
+  each_run([&](std::size_t from, std::size_t place, std::size_t count) {
+    same = same && same_run(buffer + place * element, dense.data() + from * element, count * element);
+  });
+  return same;
 }
 
 std::vector<std::size_t> ElementPlaces::gaps() const {

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -41,13 +40,17 @@ class ElementPlaces {
 
   void scatter(std::span<const std::byte> dense, std::size_t element, std::byte* buffer) const;
   std::vector<std::byte> gather(const std::byte* buffer, std::size_t element) const;
+  // The tensor from one such buffer to another; what lies between its elements stays.
+  void copy(const std::byte* from, std::size_t element, std::byte* to) const;
+  // Does the buffer hold the tensor, bit for bit?
+  bool holds(std::span<const std::byte> dense, std::size_t element, const std::byte* buffer) const;
   // The elements of the buffer that belong to no element of the tensor.
   std::vector<std::size_t> gaps() const;
 
  private:
-  // Neighbours in memory: `count` elements from `dense` on lie from `place` on.
-  using VisitRun = std::function<void(std::size_t dense, std::size_t place, std::size_t count)>;
-  void each_run(const VisitRun& visit) const;
+  // visit(dense, place, count): neighbours in memory, `count` elements from `dense` on lie from `place` on.
+  template <class Visit>
+  void each_run(const Visit& visit) const;
 
   std::vector<std::int64_t> shape_, strides_;
   std::size_t offset_ = 0, extent_ = 0;

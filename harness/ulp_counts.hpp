@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "conformance/lanes.hpp"
 #include "harness/judgement.hpp"
 #include "harness/largest_values.hpp"
 #include "harness/quick_distance.hpp"
@@ -14,23 +15,25 @@ namespace qkcts {
 
 class UlpCounts {
  public:
-  // At least the `kept` largest are at hand in the end.
-  explicit UlpCounts(std::size_t kept) : largest_(kept) {}
+  // At least the `kept` largest are at hand in the end. `lanes`: 2, 4 or 8, as far as the machine has them.
+  explicit UlpCounts(std::size_t kept, std::size_t lanes = lane_count()) : lanes_(lanes), largest_(kept) {}
 
   // ulps >= 0, infinity too.
   void add(double ulps);
-  // At most quick_elements of them.
-  void add(const double* ulps, std::size_t count);
+  // `count` of them at the first `places` of a block, at the others no_ulps. The largest of them, 0 if there is none.
+  double add(const std::array<double, quick_elements>& ulps, std::size_t places, std::size_t count);
 
   std::uint64_t count() const { return count_; }
   std::array<std::uint64_t, histogram_edges.size() + 1> histogram() const;
   // The one with so many before it in falling order.
-  double in_place(std::size_t before) const { return largest_.in_place(before); }
+  double in_place(std::size_t before) const { return before == 0 ? top_ : largest_.in_place(before); }
 
  private:
   static constexpr std::size_t counters = 16;  // side by side, of which every machine uses as many as it has lanes for
 
+  std::size_t lanes_;
   std::uint64_t count_ = 0;
+  double top_ = 0;
   alignas(64) std::array<std::array<std::uint32_t, counters>, histogram_edges.size()> above_{};  // each edge
   LargestValues largest_;
 };

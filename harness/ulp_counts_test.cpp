@@ -24,30 +24,41 @@ std::vector<double> around_edges() {
   return values;
 }
 
-// One by one, in whole blocks and in what is left of one.
+// One by one, in whole blocks, in what is left of one, and in blocks with gaps; in the lanes of any machine.
 TEST(UlpCounts, EveryClassEndsAtItsEdge) {
   const std::vector<double> values = around_edges();
   std::mt19937_64 random(1);
-  for (const std::size_t block : {std::size_t{1}, std::size_t{5}, quick_elements - 1, quick_elements})
-    for (std::size_t largest = 1; largest <= values.size(); ++largest) {
-      UlpCounts counts(100);
-      std::array<std::uint64_t, histogram_edges.size() + 1> expected{};
-      std::vector<double> all;
-      for (int round = 0; round < 3; ++round) {
-        std::vector<double> ulps;
-        while (ulps.size() < block) ulps.push_back(values[random() % largest]);
-        counts.add(ulps.data(), ulps.size());
-        all.insert(all.end(), ulps.begin(), ulps.end());
+  for (std::size_t lanes = 2; lanes <= lane_count(); lanes *= 2)
+    for (const std::size_t block : {std::size_t{1}, std::size_t{5}, quick_elements - 1, quick_elements})
+      for (std::size_t largest = 1; largest <= values.size(); ++largest) {
+        UlpCounts counts(100, lanes);
+        std::array<std::uint64_t, histogram_edges.size() + 1> expected{};
+        std::vector<double> all;
+        for (int round = 0; round < 3; ++round) {
+          std::array<double, quick_elements> ulps;
+          ulps.fill(no_ulps);
+          std::vector<double> these;
+          for (std::size_t i = 0; i < block; ++i) {
+            if (round == 1 && random() % 3 == 0) continue;
+            ulps[i] = values[random() % largest];
+            these.push_back(ulps[i]);
+          }
+          const double top = counts.add(ulps, block, these.size());
+          EXPECT_EQ(top, these.empty() ? 0 : *std::max_element(these.begin(), these.end()));
+          all.insert(all.end(), these.begin(), these.end());
+          const double alone = values[random() % largest];
+          counts.add(alone);
+          all.push_back(alone);
+        }
+        for (const double ulps : all)
+          ++expected[static_cast<std::size_t>(std::lower_bound(histogram_edges.begin(), histogram_edges.end(), ulps) -
+                                              histogram_edges.begin())];
+        ASSERT_EQ(counts.histogram(), expected);
+        ASSERT_EQ(counts.count(), all.size());
+        std::sort(all.begin(), all.end(), std::greater<>());
+        for (const std::size_t place : {std::size_t{0}, std::min<std::size_t>(99, all.size() - 1)})
+          ASSERT_EQ(counts.in_place(place), all[place]);
       }
-      for (const double ulps : all)
-        ++expected[static_cast<std::size_t>(std::lower_bound(histogram_edges.begin(), histogram_edges.end(), ulps) -
-                                            histogram_edges.begin())];
-      ASSERT_EQ(counts.histogram(), expected);
-      ASSERT_EQ(counts.count(), all.size());
-      std::sort(all.begin(), all.end(), std::greater<>());
-      for (const std::size_t place : {std::size_t{0}, std::min<std::size_t>(99, all.size() - 1)})
-        ASSERT_EQ(counts.in_place(place), all[place]);
-    }
 }
 
 // Ascending blocks whose largest number is each time the least that is still kept.
@@ -56,8 +67,9 @@ TEST(UlpCounts, WhatIsAsLargeAsTheFloorCounts) {
   UlpCounts counts(2000);
   const auto add = [&](std::size_t number, double ulps) {
     for (std::size_t n = 0; n < number; n += quick_elements) {
-      const std::vector<double> block(quick_elements, ulps);
-      counts.add(block.data(), block.size());
+      std::array<double, quick_elements> block;
+      block.fill(ulps);
+      counts.add(block, block.size(), block.size());
       all.insert(all.end(), block.begin(), block.end());
     }
   };

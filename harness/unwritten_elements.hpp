@@ -19,6 +19,8 @@ class UnwrittenElements {
 
   // Goes on as far as `elements`, the number of those that have been looked at then.
   void search_to(std::size_t elements);
+  // As far as that it is known that none is left.
+  void skip_to(std::size_t elements) { searched_ = elements; }
 
   std::uint64_t count() const { return count_; }
   const std::optional<ElementCoordinates>& first() const { return first_; }

@@ -31,6 +31,11 @@ TEST(UnwrittenElements, AreCountedInWhateverStepsTheyAreSought) {
       EXPECT_EQ(unwritten.first()->row, 5U);
       EXPECT_EQ(unwritten.first()->column, 3U);
     }
+    UnwrittenElements partly(format, tensor, length);
+    partly.search_to(2 * length);
+    partly.skip_to(6 * length);
+    partly.search_to(rows * length);
+    EXPECT_EQ(partly.count(), 1U) << "the last one";
     UnwrittenElements before(format, tensor, length);
     before.search_to(5 * length);
     EXPECT_EQ(before.count(), 0U);

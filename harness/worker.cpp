@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/adapter_error.hpp"
+#include "harness/call_execution.hpp"
 
 namespace qkcts {
 namespace {
@@ -80,11 +81,8 @@ RunAnswer AdapterSession::run(const RunOrder& order) const {
   try {
     for (const Call& call : order.calls) {
       report_call(static_cast<std::uint32_t>(result.executions.size()));
-      const ExecutionRequest arranged = request_of_call(order.request, call);
-      Execution execution = execute(*library_, arranged, call.placement, layout_of(call.variant));
-      const bool same = call.entries.empty() && !result.executions.empty() && execution.status == QKCTS_OK &&
-                        execution.outputs == result.executions.front().outputs;
-      if (same) execution.outputs = {};
+      const StageBytes* const first = result.executions.empty() ? nullptr : &result.executions.front().outputs;
+      auto [execution, same] = execute_call(*library_, order.request, call, first);
       result.executions.push_back(std::move(execution));
       result.same_as_first.push_back(same);
     }
@@ -92,6 +90,7 @@ RunAnswer AdapterSession::run(const RunOrder& order) const {
     result = RunAnswer{};
     result.out_of_memory = true;
   }
+  drop_spare_buffers();
   return result;
 }
 

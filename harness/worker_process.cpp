@@ -111,8 +111,12 @@ WorkerDeath death_by_fault(const FaultRecord& fault, int signal) {
 
 }  // namespace
 
+std::size_t resident_limit(const WorkerLimits& limits) {
+  return limits.resident_bytes == 0 ? default_resident_bytes(limits.beside) : limits.resident_bytes;
+}
+
 WorkerProcess::WorkerProcess(const WorkerLimits& limits) : limits_(limits) {
-  if (limits_.resident_bytes == 0) limits_.resident_bytes = default_resident_bytes(limits_.beside);
+  limits_.resident_bytes = resident_limit(limits);
   adopt_orphans();
   older_children_ = children_of_this_process();
   std::array<int, 2> conversation{}, output{};

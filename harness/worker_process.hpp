@@ -31,6 +31,9 @@ struct WorkerLimits {
   int respawns = 1000;                  // workers after the first one; then nothing more is run
 };
 
+// The bytes that a worker may hold resident: what was asked for, or its share of the default.
+std::size_t resident_limit(const WorkerLimits& limits);
+
 inline bool is_over(const std::optional<std::chrono::steady_clock::time_point>& end) {
   return end && std::chrono::steady_clock::now() >= *end;
 }

@@ -54,7 +54,8 @@ struct RunOrder {
   std::string slug = {};    // stays with the host: an adapter is not told which case it computes
 };
 
-// Outputs of a later execution are left empty where they are those of the first, bit for bit.
+// Outputs of a later execution are left empty where they are those of the first, bit for bit, or each of its entries is
+// that entry of the first.
 struct RunAnswer {
   bool out_of_memory = false;  // of the worker itself
   std::vector<Execution> executions;

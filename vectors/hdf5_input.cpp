@@ -40,6 +40,18 @@ std::string inside(const std::string& group, const std::string& name) {
   return group.empty() ? name : fmt::format("{}/{}", group, name);
 }
 
+// What it has read of the structure of a file the library keeps, up to 32 MiB as stored, which are five times that in
+// memory. A corpus is read from its beginning to its end: little of it is asked for twice.
+void keep_little_structure(hid_t access) {
+  H5AC_cache_config_t cache{};
+  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  if (H5Pget_mdc_config(access, &cache) < 0) return;
+  cache.max_size = std::size_t{4} << 20;
+  cache.initial_size = std::min(cache.initial_size, cache.max_size);
+  cache.min_size = std::min(cache.min_size, cache.max_size);
+  H5Pset_mdc_config(access, &cache);
+}
+
 }  // namespace
 
 struct Hdf5Input::State {
@@ -246,6 +258,7 @@ Hdf5Input::Hdf5Input(const std::string& path) : state_(std::make_unique<State>()
 #if H5_VERSION_GE(1, 10, 7)
   H5Pset_file_locking(access, false, true);  // a corpus may lie on a read-only or network file system
 #endif
+  keep_little_structure(access);
   if (H5Fis_hdf5(path.c_str()) <= 0) throw InputError(fmt::format("{}: is no HDF5 file", path));
   state_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
   if (!state_->file.valid()) throw InputError(fmt::format("{}: cannot be opened: {}", path, hdf5::library_reason()));

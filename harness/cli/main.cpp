@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -85,6 +86,7 @@ int run_command(const qkcts::cli::Command& command) {
 int main(int argc, char** argv) {
   // Not a command of the user's: the program starts itself as a worker.
   if (argc == 2 && std::strcmp(argv[1], qkcts::worker_argument) == 0) return qkcts::worker_main();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write() like any other
   CLI::App app{"Conformance tests for QK-normalised attention kernels, judged against proven golden vectors", "qkcts"};
   qkcts::cli::format_help(app);
   app.require_subcommand(1);

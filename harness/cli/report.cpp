@@ -18,6 +18,7 @@
 #include "harness/report_junit.hpp"
 #include "harness/report_markdown.hpp"
 #include "harness/report_text.hpp"
+#include "harness/run_journal.hpp"
 #include "harness/usage_error.hpp"
 
 namespace qkcts::cli {
@@ -56,8 +57,9 @@ void require_places(const ReportArguments& given) {
 
 int report(const ReportArguments& given) {
   require_places(given);
-  require_kind(given.run, FileKind::run);
-  const RunRecord record = read_run_record(given.run);
+  const bool is_partial = file_kind(given.run) == FileKind::journal;
+  if (!is_partial) require_kind(given.run, FileKind::run);
+  const RunRecord record = is_partial ? read_partial_run(given.run) : read_run_record(given.run);
   const HtmlExtras extras = extras_from(given);
   if (!given.folder.empty()) {
     make_report_folder(given.folder);
@@ -66,8 +68,10 @@ int report(const ReportArguments& given) {
   if (!given.html.empty()) write_file_atomically(given.html, report_html(record, extras));
   if (!given.markdown.empty()) write_file_atomically(given.markdown, report_markdown(record));
   if (!given.junit.empty()) write_file_atomically(given.junit, junit_xml(record));
-  if (!given.ctrf.empty()) write_file_atomically(given.ctrf, ctrf_json_text(record));
-  if (!given.gitlab.empty()) write_file_atomically(given.gitlab, gitlab_code_quality(record));
+  if (!given.ctrf.empty())
+    write_file_atomically(given.ctrf, [&](const TextSink& sink) { write_ctrf_json(record, sink); });
+  if (!given.gitlab.empty())
+    write_file_atomically(given.gitlab, [&](const TextSink& sink) { write_gitlab_code_quality(record, sink); });
   const bool files = !(given.html + given.markdown + given.junit + given.ctrf + given.gitlab + given.folder).empty();
   if (given.text || (!files && !given.github)) print_coloured(run_text(record));
   if (given.github) report_to_github(record);
@@ -80,7 +84,8 @@ void add_report(CLI::App& app, Command& command) {
   CLI::App* const sub =
       app.add_subcommand("report", "Render a run again: as text, page, or for a test server (docs/report_format.md)");
   auto given = std::make_shared<ReportArguments>();
-  sub->add_option("RUN", given->run, "run.json of `qkcts run -o` or `check -o`")->required();
+  sub->add_option("RUN", given->run, "run.json of `qkcts run -o` or `check -o`; of a run that was killed, its run.part")
+      ->required();
   sub->add_flag("--text", given->text, "To the standard output, as `run` prints it; the default without other formats");
   sub->add_option("--html", given->html, "One page without scripts and without anything to fetch")->type_name("FILE");
   sub->add_option("--markdown", given->markdown, "For a merge request or a wiki")->type_name("FILE");
@@ -101,7 +106,7 @@ void add_report(CLI::App& app, Command& command) {
       "          qkcts report report/run.json --html page.html --adequacy adequacy.json --against plain_sdpa\n"
       "          qkcts report report/run.json --github --junit junit.xml\n"
       "Exit code: 0 done, whatever the run found; 2 a report would overwrite something else; 3 the file is no "
-      "run.json, or damaged; 6 a report cannot be written");
+      "run.json and no run.part, or damaged; 6 a report cannot be written");
   sub->callback([given, &command] { command = [given] { return report(*given); }; });
 }
 

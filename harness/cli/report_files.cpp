@@ -25,16 +25,20 @@ std::vector<Destination> report_destinations(const std::string& folder) {
 
 void write_reports(const RunRecord& record, const std::string& folder, const HtmlExtras& extras,
                    const std::string& source) {
-  if (!is_same_file(folder + "/run.json", source)) write_file_atomically(folder + "/run.json", run_json_text(record));
+  const bool is_whole = !record.planned_cases;  // nobody is to take a part for the run
+  if (is_whole && !is_same_file(folder + "/run.json", source))
+    write_file_atomically(folder + "/run.json", [&](const TextSink& sink) { write_run_json(record, sink); });
   write_file_atomically(folder + "/report.html", report_html(record, extras));
   write_file_atomically(folder + "/report.md", report_markdown(record));
   write_file_atomically(folder + "/junit.xml", junit_xml(record));
-  write_file_atomically(folder + "/ctrf.json", ctrf_json_text(record));
-  write_file_atomically(folder + "/codequality.json", gitlab_code_quality(record));
-  fmt::print("{}", wrapped("Reports: ",
-                           folder + "/report.html, and beside it run.json, report.md, junit.xml, "
-                                    "ctrf.json, codequality.json",
-                           0));
+  write_file_atomically(folder + "/ctrf.json", [&](const TextSink& sink) { write_ctrf_json(record, sink); });
+  write_file_atomically(folder + "/codequality.json",
+                        [&](const TextSink& sink) { write_gitlab_code_quality(record, sink); });
+  fmt::print("{}",
+             wrapped("Reports: ",
+                     fmt::format("{}/report.html, and beside it {}report.md, junit.xml, ctrf.json, codequality.json",
+                                 folder, is_whole ? "run.json, " : ""),
+                     0));
 }
 
 void add_report_flags(CLI::App& sub, bool& github, bool& no_plain) {
