@@ -116,7 +116,7 @@ std::vector<Kernels> runnable() {
   std::vector<Kernels> list;
   const auto supported = hwy::SupportedTargets();
   // What makes a list of kernels is compiled for their set as well, so it is called after the question.
-  const auto offer = [&](std::int64_t target, Kernels (*kernels)()) {
+  [[maybe_unused]] const auto offer = [&](std::int64_t target, Kernels (*kernels)()) {
     if ((supported & target) != 0) list.push_back(kernels());
   };
 #if HWY_TARGETS & HWY_AVX3 & ~HWY_STATIC_TARGET
