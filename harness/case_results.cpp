@@ -76,10 +76,9 @@ std::vector<CaseResult>& CaseResults::page(std::size_t number) const {
   if (!wanted.in_memory) {
     const std::vector<std::byte> bytes = file_.read(wanted.place, wanted.bytes);
     MessageReader reader(bytes);
-    const auto count = reader.get<std::size_t>();
     std::vector<CaseResult> cases;
     cases.reserve(page_size);
-    for (std::size_t i = 0; i < count; ++i) cases.push_back(get_case(reader));
+    for (std::size_t i = 0; i < wanted.count; ++i) cases.push_back(get_case(reader));
     wanted.cases = std::move(cases);
     wanted.in_memory = true;
     wanted.changed = false;
@@ -100,7 +99,6 @@ void CaseResults::put_aside(const Page& kept) const {
   if (in_memory <= pages_in_memory || oldest == nullptr) return;
   if (oldest->changed) {
     MessageWriter writer;
-    writer.put(oldest->cases.size());
     for (const CaseResult& result : oldest->cases) put_case(writer, result);
     const std::size_t bytes = writer.bytes().size();
     const bool fits = bytes <= oldest->bytes;
@@ -109,6 +107,7 @@ void CaseResults::put_aside(const Page& kept) const {
     if (!fits) file_end_ += bytes;
     oldest->place = place;
     oldest->bytes = bytes;
+    oldest->count = oldest->cases.size();
   }
   oldest->cases = {};
   oldest->in_memory = false;

@@ -83,7 +83,7 @@ class CaseResults {
     std::vector<CaseResult> cases;
     bool in_memory = true, changed = true;  // changed: what the file holds of it is old
     std::uint64_t place = 0;                // in the file
-    std::size_t bytes = 0;                  // there; 0: nothing
+    std::size_t bytes = 0, count = 0;       // there, and the cases that they are; 0: nothing
     std::uint64_t looked_at = 0;
   };
   void swap(CaseResults& other) noexcept;
