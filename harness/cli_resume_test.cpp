@@ -108,6 +108,9 @@ TEST_F(ResumeCli, TheJournalOfAKilledRunIsRenderedAsAPart) {
   const ProgramOutput all = qkcts(fmt::format("report {} -o {}", path("part/run.part"), path("part")));
   EXPECT_EQ(all.code, 0) << all.err;
   EXPECT_FALSE(fs::exists(path("part/run.json")));
+  in_one_go();
+  EXPECT_EQ(qkcts(fmt::format("report {} -o {}", path("part/run.part"), path("whole"))).code, 2)
+      << "another run's folder";
   for (const char* name : {"report.html", "report.md", "junit.xml", "ctrf.json", "codequality.json"})
     EXPECT_NE(read_text_file(path(std::string("part/") + name)).find(extent), std::string::npos) << name;
   EXPECT_NE(read_text_file(path("part/report.html")).find("Partial: the run did not end"), std::string::npos);

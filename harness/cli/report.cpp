@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "conformance/file.hpp"
 #include "harness/cli/arguments.hpp"
@@ -55,9 +57,19 @@ void require_places(const ReportArguments& given) {
                                  given.against.empty() ? "--adequacy" : "--against"));
 }
 
+// Reports of a part are not to stand beside the run.json of another run, which a gate would read.
+void require_no_other_run(const ReportArguments& given) {
+  if (given.folder.empty() || is_same_file(journal_path(given.folder), given.run)) return;
+  std::error_code error;
+  if (std::filesystem::exists(given.folder + "/run.json", error))
+    throw UsageError(
+        fmt::format("{}/run.json is of another run than {}: name another folder", given.folder, given.run));
+}
+
 int report(const ReportArguments& given) {
   require_places(given);
   const bool is_partial = file_kind(given.run) == FileKind::journal;
+  if (is_partial) require_no_other_run(given);
   if (!is_partial) require_kind(given.run, FileKind::run);
   const RunRecord record = is_partial ? read_partial_run(given.run) : read_run_record(given.run);
   const HtmlExtras extras = extras_from(given);
@@ -105,7 +117,8 @@ void add_report(CLI::App& app, Command& command) {
       "Examples: qkcts report report/run.json\n"
       "          qkcts report report/run.json --html page.html --adequacy adequacy.json --against plain_sdpa\n"
       "          qkcts report report/run.json --github --junit junit.xml\n"
-      "Exit code: 0 done, whatever the run found; 2 a report would overwrite something else; 3 the file is no "
+      "Exit code: 0 done, whatever the run found; 2 a report would overwrite something else, or a part stand beside "
+      "another run; 3 the file is no "
       "run.json and no run.part, or damaged; 6 a report cannot be written");
   sub->callback([given, &command] { command = [given] { return report(*given); }; });
 }
