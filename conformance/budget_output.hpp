@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "conformance/budget_extent.hpp"
-#include "conformance/budget_softmax.hpp"
+#include "conformance/budget_row_weights.hpp"
 
 namespace qkcts {
 

@@ -7,6 +7,7 @@
 
 #include "conformance/budget_rounded_output.hpp"
 #include "conformance/budget_sink.hpp"
+#include "conformance/budget_softmax.hpp"
 #include "conformance/key_runs.hpp"
 
 namespace qkcts {

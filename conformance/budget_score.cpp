@@ -17,7 +17,7 @@ using enum BudgetTerm;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t block = 64;  // keys that are accumulated together
-constexpr std::size_t lanes = 8;    // of them, the sums of so many are formed side by side
+static_assert(block % KeyPanel::group == 0);
 
 // What the scores of a row share.
 struct ScoreRow {
@@ -84,9 +84,8 @@ void add_alignment(const AlignedRow& row, const VectorError& q, const KeyPanel& 
     }
     double stored = 0;
     for (std::size_t d = 0; d < q.magnitude.size(); ++d) {
-      const auto at = static_cast<std::int64_t>(d);
-      stored = std::max(stored, stored_size(factor(q.magnitude[d], q.error[d]),
-                                            factor(keys.magnitude(at)[key], keys.error(at)[key])));
+      stored = std::max(
+          stored, stored_size(factor(q.magnitude[d], q.error[d]), factor(keys.magnitude(d, key), keys.error(d, key))));
     }
     moves[i] += row.growth * std::max(0.0, stored - sizes[i]);
   }
@@ -94,10 +93,9 @@ void add_alignment(const AlignedRow& row, const VectorError& q, const KeyPanel& 
 
 }  // namespace
 
-KeyPanel::KeyPanel(std::int64_t head_dim, std::int64_t k_len)
-    : head_dim_(head_dim), k_len_(k_len), lines_((static_cast<std::size_t>(k_len) + lanes - 1) / lanes) {
+KeyPanel::KeyPanel(std::int64_t head_dim, std::int64_t k_len) : head_dim_(head_dim), k_len_(k_len) {
   const auto keys = static_cast<std::size_t>(k_len);
-  error_.resize(static_cast<std::size_t>(head_dim) * lines_ + 1);
+  error_.resize((keys + group - 1) / group * group * static_cast<std::size_t>(head_dim));
   magnitude_.resize(error_.size());
   common_.resize(keys);
   size_sum_.resize(keys);
@@ -109,7 +107,7 @@ KeyPanel::KeyPanel(std::int64_t head_dim, std::int64_t k_len)
 void KeyPanel::set(std::int64_t first, std::span<const VectorError> vectors) {
   for (std::size_t done = 0; done < vectors.size();) {
     const std::size_t key = static_cast<std::size_t>(first) + done;
-    const std::size_t count = std::min(lanes - key % lanes, vectors.size() - done);  // of one line
+    const std::size_t count = std::min(group - key % group, vectors.size() - done);
     set_group(key, vectors.subspan(done, count));
     done += count;
   }
@@ -118,7 +116,7 @@ void KeyPanel::set(std::int64_t first, std::span<const VectorError> vectors) {
 void KeyPanel::set_group(std::size_t first, std::span<const VectorError> vectors) {
   const auto head_dim = static_cast<std::size_t>(head_dim_);
   const std::vector<double> nothing(head_dim);
-  std::array<const double*, lanes> magnitudes{}, errors{};
+  std::array<const double*, group> magnitudes{}, errors{};
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     const VectorError& vector = vectors[i];
     magnitudes[i] = vector.domain ? nothing.data() : vector.magnitude.data();
@@ -126,10 +124,10 @@ void KeyPanel::set_group(std::size_t first, std::span<const VectorError> vectors
     domain_[first + i] = vector.domain ? 1 : 0;
     common_[first + i] = vector.domain ? 0 : vector.common;
   }
-  std::array<double, lanes> sum{}, most{};
+  std::array<double, group> sum{}, most{};
   for (std::size_t d = 0; d < head_dim; ++d) {
-    double* const magnitude = magnitude_[d * lines_ + first / lanes].numbers + first % lanes;
-    double* const error = error_[d * lines_ + first / lanes].numbers + first % lanes;
+    double* const magnitude = magnitude_.data() + place(d, first);
+    double* const error = error_.data() + place(d, first);
     for (std::size_t i = 0; i < vectors.size(); ++i) {
       magnitude[i] = magnitudes[i][d];
       error[i] = errors[i][d];
@@ -177,15 +175,22 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
                      read_lambda, read_factor,   base_two, q_sum,  q_max,  q.common, arithmetic.largest()};
   const AlignedRow aligned =
       aligned_row(scale, sum_growth * (1 + scale.relative) * (1 + q_read) * (1 + k_read), q_max, arithmetic);
-  for (std::int64_t start = first; start < last; start += block) {
-    const auto count = static_cast<std::size_t>(std::min(block, last - start));
-    std::array<double, block> sizes{};  // A of every key, and some beyond
-    std::array<double, block> moves{};  // B
-    add_product_terms({q_size.data(), q.error.data(), q_size.size(), (count + lanes - 1) / lanes * lanes,
-                       keys.error(0) + start, keys.magnitude(0) + start, keys.stride()},
-                      {sizes.data(), moves.data()});
+  constexpr auto group = static_cast<std::int64_t>(KeyPanel::group);
+  for (std::int64_t start = first, end = 0; start < last; start = end) {
+    const std::int64_t of_group = start / group;
+    end = std::min(of_group * group + block, last);
+    const auto count = static_cast<std::size_t>(end - start);
+    std::array<double, block> group_sizes{};  // A of every key of the groups
+    std::array<double, block> group_moves{};  // B
+    add_product_terms({q_size.data(), q.error.data(), q_size.size(), keys.errors(static_cast<std::size_t>(of_group)),
+                       keys.magnitudes(static_cast<std::size_t>(of_group)),
+                       static_cast<std::size_t>((end + group - 1) / group - of_group)},
+                      {group_sizes.data(), group_moves.data()});
+    const auto before = static_cast<std::size_t>(start - of_group * group);
+    const std::span<double> sizes = std::span(group_sizes).subspan(before, count);
+    const std::span<double> moves = std::span(group_moves).subspan(before, count);
     if (aligned.smallest > 0) {
-      add_alignment(aligned, q, keys, static_cast<std::size_t>(start), std::span(sizes).first(count), moves);
+      add_alignment(aligned, q, keys, static_cast<std::size_t>(start), sizes, moves);
     }
     in_widest_lanes([=, a = sizes.data(), b = moves.data(), z = exact.data() + start, common = keys.common() + start,
                      sum = keys.size_sum() + start, most = keys.size_max() + start, domain = keys.domain() + start,

@@ -9,12 +9,16 @@
 #include "conformance/budget_arithmetic.hpp"
 #include "conformance/budget_scale.hpp"
 #include "conformance/budget_vector.hpp"
+#include "conformance/line_numbers.hpp"
 
 namespace qkcts {
 
-// All keys of one head, transposed so that the loop over keys is the inner one.
+// All keys of one head, eight by eight: a number of each of eight neighbours, element after element, so that a product
+// with all of them reads memory from one end to the other.
 class KeyPanel {
  public:
+  static constexpr std::size_t group = 8;
+
   KeyPanel(std::int64_t head_dim, std::int64_t k_len);
   void set(std::int64_t key, const VectorError& vector) { set(key, std::span(&vector, 1)); }
   // Keys `first` on.
@@ -27,21 +31,20 @@ class KeyPanel {
   const double* common() const { return common_.data(); }
   const double* size_sum() const { return size_sum_.data(); }
   const double* size_max() const { return size_max_.data(); }
-  // Of element d of every key: Dk and |k|; from one element to the next it is stride() numbers. Eight may be read from
-  // any key on.
-  const double* error(std::int64_t d) const { return error_[static_cast<std::size_t>(d) * lines_].numbers; }
-  const double* magnitude(std::int64_t d) const { return magnitude_[static_cast<std::size_t>(d) * lines_].numbers; }
-  std::size_t stride() const { return 8 * lines_; }
+  // Dk and |k| of element d of key i of a group at d * group + i; the last group is whole, too.
+  const double* errors(std::size_t of_group) const { return error_.data() + place(0, of_group * group); }
+  const double* magnitudes(std::size_t of_group) const { return magnitude_.data() + place(0, of_group * group); }
+  double error(std::size_t d, std::size_t key) const { return error_[place(d, key)]; }
+  double magnitude(std::size_t d, std::size_t key) const { return magnitude_[place(d, key)]; }
 
  private:
-  struct alignas(64) Line {
-    double numbers[8];
-  };
+  std::size_t place(std::size_t d, std::size_t key) const {
+    return (key / group * static_cast<std::size_t>(head_dim_) + d) * group + key % group;
+  }
   void set_group(std::size_t first, std::span<const VectorError> vectors);
 
   std::int64_t head_dim_, k_len_;
-  std::size_t lines_;                    // of an element
-  std::vector<Line> error_, magnitude_;  // [D][Lk], in whole lines of a cache
+  LineNumbers error_, magnitude_;
   std::vector<double> common_, size_sum_, size_max_, domain_;
 };
 

@@ -17,53 +17,86 @@ namespace {
 constexpr std::size_t at_once = 64;
 
 constexpr double largest = std::numeric_limits<double>::max();
-constexpr double largest32 = std::numeric_limits<float>::max();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Straight code, which the compiler turns into vector instructions; `plain` says that all z are in the range in which
-// the exponent of an ulp may be taken from the bits (52 + 9 below that of z, a normal number).
-[[gnu::always_inline]] inline void store(const StoreTerms& terms, std::size_t count, const double* __restrict z,
-                                         const double* __restrict error, const double* __restrict mistrusted_from,
-                                         float* __restrict delta, std::uint8_t* __restrict trust) {
+// As many of binary32 as there are of binary64 in LanesOf<N>.
+template <std::size_t N>
+struct HalfLanes {
+  using Numbers __attribute__((vector_size(4 * N))) = float;
+  using Bits __attribute__((vector_size(4 * N))) = std::int32_t;
+};
+
+// What an element may be off in all, unless its z is 0, nearly so or no number: then the exponent of an ulp (52 + 9
+// below that of z) is not to be had from the bits. How many are so?
+template <std::size_t N>
+[[gnu::always_inline]] inline std::uint64_t add_storage(const StoreTerms& terms, std::size_t count, const double* z,
+                                                        const double* errors, double* totals) {
+  using L = LanesOf<N>;
+  using Numbers = typename L::Numbers;
+  using Bits = typename L::Bits;
   constexpr std::uint64_t field = std::uint64_t{0x7ff} << 52, lower = std::uint64_t{52 + 9} << 52;
   constexpr double least = 0x1p-900;
-  std::array<double, at_once> total;
-  std::array<double, at_once> mark;
-  std::uint64_t others = 0;
   const StorageRounding rounding = terms.rounding;
   const double recorded = terms.resolution > 0 ? 1 : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double size = std::fabs(z[i]);
-    const double resolution = std::bit_cast<double>((std::bit_cast<std::uint64_t>(z[i]) & field) - lower);
-    const double sum = (error[i] + rounding.error(size, error[i]) + recorded * resolution) * (1 + 0x1p-30);
-    total[i] = error[i] <= largest ? sum : std::numeric_limits<double>::infinity();
+  Bits others{};
+  for (std::size_t i = 0; i < count; i += N) {
+    Numbers size, error;
+    L::read(z + i, size);
+    L::read(errors + i, error);
+    const Numbers resolution = reinterpret_cast<Numbers>((reinterpret_cast<Bits>(size) & field) - lower);
+    L::take_magnitudes(size);
+    const Numbers stored = rounding.counts * (rounding.roundoff * (size + error) + rounding.underflow);
+    const Numbers sum = (error + stored + recorded * resolution) * (1 + 0x1p-30);
+    L::write(error <= largest ? sum : Numbers{} + infinity, totals + i);
+    others |= ~reinterpret_cast<Bits>((size >= least) & (size <= largest));
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    const double size = std::fabs(z[i]);
-    others |= static_cast<std::uint64_t>(size >= least ? 0 : 1) | static_cast<std::uint64_t>(size <= largest ? 0 : 1);
+  std::uint64_t any = 0;
+  for (std::size_t lane = 0; lane < N; ++lane) any |= others[lane];
+  return any;
+}
+
+// As binary32_upper(): beyond the largest number the nearest one is infinity, or one pattern below it and too small.
+template <std::size_t N>
+[[gnu::always_inline]] inline void round_up(std::size_t count, const double* totals, const double* mistrusted_from,
+                                            float* deltas, std::int32_t* marks) {
+  using L = LanesOf<N>;
+  using Numbers = typename L::Numbers;
+  using Floats = typename HalfLanes<N>::Numbers;
+  using Words = typename HalfLanes<N>::Bits;
+  constexpr std::int32_t largest32 = 0x7f7fffff;
+  for (std::size_t i = 0; i < count; i += N) {
+    Numbers total, from;
+    L::read(totals + i, total);
+    L::read(mistrusted_from + i, from);
+    const Floats nearest = __builtin_convertvector(total, Floats);
+    const Words is_below = __builtin_convertvector(__builtin_convertvector(nearest, Numbers) < total, Words);
+    const Words pattern = reinterpret_cast<Words>(nearest) - is_below;
+    const Numbers stored = __builtin_convertvector(reinterpret_cast<Floats>(pattern), Numbers);
+    const Words reached = __builtin_convertvector((from > 0) & (stored >= from), Words);
+    const Words beyond = (pattern & 0x7fffffff) > largest32;
+    const Words mark = (beyond & 2) | (~beyond & -reached);
+    std::memcpy(deltas + i, &pattern, sizeof pattern);
+    std::memcpy(marks + i, &mark, sizeof mark);
   }
-  if (others != 0) {
+}
+
+// `count` is a multiple of 8.
+template <std::size_t N>
+[[gnu::always_inline]] inline void store(const StoreTerms& terms, std::size_t count, const double* z,
+                                         const double* error, const double* mistrusted_from, float* delta,
+                                         std::uint8_t* trust) {
+  alignas(64) std::array<double, at_once> total;
+  alignas(64) std::array<std::int32_t, at_once> marks;
+  if (add_storage<N>(terms, count, z, error, total.data()) != 0) {
     for (std::size_t i = 0; i < count; ++i) {
       const double sum =
-          error[i] + rounding.error(std::fabs(z[i]), error[i]) + terms.resolution * ulp(Format::binary64, z[i]);
-      total[i] = std::isfinite(error[i]) ? sum * (1 + 0x1p-30) : std::numeric_limits<double>::infinity();
+          error[i] + terms.rounding.error(std::fabs(z[i]), error[i]) + terms.resolution * ulp(Format::binary64, z[i]);
+      total[i] = std::isfinite(error[i]) ? sum * (1 + 0x1p-30) : infinity;
     }
   }
-  // As binary32_upper(): beyond the largest number the nearest one is infinity, or one pattern below it and too small.
+  round_up<N>(count, total.data(), mistrusted_from, delta, marks.data());
   for (std::size_t i = 0; i < count; ++i) {
-    delta[i] = static_cast<float>(total[i]);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t below = static_cast<double>(delta[i]) < total[i] ? 1u : 0u;
-    delta[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(delta[i]) + below);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto stored = static_cast<double>(delta[i]);
-    const double from = mistrusted_from[i] > 0 ? mistrusted_from[i] : std::numeric_limits<double>::infinity();
-    const double reached = stored >= from ? 1 : 0;
-    mark[i] = stored <= largest32 ? reached : 2;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    trust[i] = static_cast<std::uint8_t>(mark[i]);
+    trust[i] = static_cast<std::uint8_t>(marks[i]);
   }
 }
 
@@ -71,6 +104,7 @@ static_assert(static_cast<int>(Trust::judged) == 0 && static_cast<int>(Trust::mi
               static_cast<int>(Trust::domain) == 2 && sizeof(Trust) == 1);
 
 // The last ones, some beyond them included, so that no loop has a rest that is shorter than a vector.
+template <std::size_t N>
 [[gnu::always_inline]] inline void store_rest(const StoreTerms& terms, std::size_t count, const double* z,
                                               const double* error, const double* mistrusted_from, float* delta,
                                               std::uint8_t* trust) {
@@ -87,34 +121,35 @@ static_assert(static_cast<int>(Trust::judged) == 0 && static_cast<int>(Trust::mi
   std::memcpy(in.z.data(), z, count * sizeof *z);
   std::memcpy(in.error.data(), error, count * sizeof *error);
   std::memcpy(in.from.data(), mistrusted_from, count * sizeof *mistrusted_from);
-  store(terms, whole, in.z.data(), in.error.data(), in.from.data(), out.data(), trust);
+  store<N>(terms, whole, in.z.data(), in.error.data(), in.from.data(), out.data(), trust);
   std::memcpy(delta, out.data(), count * sizeof *delta);
 }
 
 // At most `at_once`; `trust` has room for so many.
+template <std::size_t N>
 [[gnu::always_inline]] inline void store_part(const StoreTerms& terms, std::size_t count, const double* z,
                                               const double* error, const double* mistrusted_from, float* delta,
                                               std::uint8_t* trust) {
   if (count == at_once) {
-    store(terms, count, z, error, mistrusted_from, delta, trust);
+    store<N>(terms, count, z, error, mistrusted_from, delta, trust);
   } else {
-    store_rest(terms, count, z, error, mistrusted_from, delta, trust);
+    store_rest<N>(terms, count, z, error, mistrusted_from, delta, trust);
   }
 }
 
 void store_plain(const StoreTerms& terms, std::size_t count, const double* z, const double* error,
                  const double* mistrusted_from, float* delta, std::uint8_t* trust) {
-  store_part(terms, count, z, error, mistrusted_from, delta, trust);
+  store_part<2>(terms, count, z, error, mistrusted_from, delta, trust);
 }
 
 #if QKCTS_WIDE_LANES
 QKCTS_WIDE void store_wide(const StoreTerms& terms, std::size_t count, const double* z, const double* error,
                            const double* mistrusted_from, float* delta, std::uint8_t* trust) {
-  store_part(terms, count, z, error, mistrusted_from, delta, trust);
+  store_part<4>(terms, count, z, error, mistrusted_from, delta, trust);
 }
 QKCTS_WIDEST void store_widest(const StoreTerms& terms, std::size_t count, const double* z, const double* error,
                                const double* mistrusted_from, float* delta, std::uint8_t* trust) {
-  store_part(terms, count, z, error, mistrusted_from, delta, trust);
+  store_part<8>(terms, count, z, error, mistrusted_from, delta, trust);
 }
 #endif
 

@@ -71,54 +71,40 @@ template <std::size_t N>
   }
 }
 
-template <std::size_t N, std::size_t Parts>
-[[gnu::always_inline]] inline void add_products(const ProductTerms& terms, const ProductSums& sums, std::size_t key) {
+// Of the keys of a group.
+template <std::size_t N>
+[[gnu::always_inline]] inline void add_products(const ProductTerms& terms, const ProductSums& sums, std::size_t group) {
   using L = LanesOf<N>;
-  typename L::Numbers size[Parts], moved[Parts];
-  for (std::size_t i = 0; i < Parts; ++i) {
-    L::read(sums.size + key + i * N, size[i]);
-    L::read(sums.moved + key + i * N, moved[i]);
+  constexpr std::size_t keys = 8, parts = keys / N;
+  typename L::Numbers size[parts], moved[parts];
+  for (std::size_t i = 0; i < parts; ++i) {
+    L::read(sums.size + group * keys + i * N, size[i]);
+    L::read(sums.moved + group * keys + i * N, moved[i]);
   }
+  const double* errors = terms.k_error + group * keys * terms.elements;
+  const double* magnitudes = terms.k_magnitude + group * keys * terms.elements;
   for (std::size_t d = 0; d < terms.elements; ++d) {
     const double q_size = terms.q_size[d], q_error = terms.q_error[d];
-    const double* const errors = terms.k_error + d * terms.stride + key;
-    const double* const magnitudes = terms.k_magnitude + d * terms.stride + key;
-    for (std::size_t i = 0; i < Parts; ++i) {
+    for (std::size_t i = 0; i < parts; ++i) {
       typename L::Numbers k_error, k_magnitude;
       L::read(errors + i * N, k_error);
       L::read(magnitudes + i * N, k_magnitude);
       size[i] += q_size * (k_magnitude + k_error);
       moved[i] += q_size * k_error + q_error * k_magnitude;
     }
+    errors += keys;
+    magnitudes += keys;
   }
-  for (std::size_t i = 0; i < Parts; ++i) {
-    L::write(size[i], sums.size + key + i * N);
-    L::write(moved[i], sums.moved + key + i * N);
+  for (std::size_t i = 0; i < parts; ++i) {
+    L::write(size[i], sums.size + group * keys + i * N);
+    L::write(moved[i], sums.moved + group * keys + i * N);
   }
 }
 
 template <std::size_t N>
 [[gnu::always_inline]] inline void add_products(const ProductTerms& terms, const ProductSums& sums) {
-  std::size_t key = 0;
-  for (; key + most_parts * N <= terms.keys; key += most_parts * N) {
-    add_products<N, most_parts>(terms, sums, key);
-  }
-  if (key + 3 * N <= terms.keys) {
-    add_products<N, 3>(terms, sums, key);
-    key += 3 * N;
-  } else if (key + 2 * N <= terms.keys) {
-    add_products<N, 2>(terms, sums, key);
-    key += 2 * N;
-  } else if (key + N <= terms.keys) {
-    add_products<N, 1>(terms, sums, key);
-    key += N;
-  }
-  for (; key < terms.keys; ++key) {
-    for (std::size_t d = 0; d < terms.elements; ++d) {
-      const std::size_t at = d * terms.stride + key;
-      sums.size[key] += terms.q_size[d] * (terms.k_magnitude[at] + terms.k_error[at]);
-      sums.moved[key] += terms.q_size[d] * terms.k_error[at] + terms.q_error[d] * terms.k_magnitude[at];
-    }
+  for (std::size_t group = 0; group < terms.groups; ++group) {
+    add_products<N>(terms, sums, group);
   }
 }
 
@@ -134,7 +120,7 @@ template <std::size_t N, std::size_t Parts>
   }
   for (std::size_t k = 0; k < top_count; ++k) {
     for (std::size_t i = 0; i < Parts; ++i) {
-      above[i] = tops[k] > level[i] ? above[i] + 1 : above[i];
+      above[i] -= reinterpret_cast<typename L::Bits>(tops[k] > level[i]);  // true is -1
     }
   }
   for (std::size_t i = 0; i < Parts; ++i) {

@@ -23,15 +23,15 @@ struct ValueSums {
 // Adds to the sums.
 void add_value_terms(const ValueTerms& terms, const ValueSums& sums);
 
-// Over the elements of q and k, per key.
+// Over the elements of q and k, per key; keys come in groups of eight.
 struct ProductTerms {
   const double* q_size = nullptr;   // |q| + Dq
   const double* q_error = nullptr;  // Dq
-  std::size_t elements = 0, keys = 0;
-  // Dk, |k| of element d and key i at d * stride + i.
+  std::size_t elements = 0;
+  // Dk, |k| of element d of key i of a group at d * 8 + i, one group after another.
   const double* k_error = nullptr;
   const double* k_magnitude = nullptr;
-  std::size_t stride = 0;
+  std::size_t groups = 0;
 };
 struct ProductSums {
   double* size = nullptr;   // A = sum (|q| + Dq)(|k| + Dk)

@@ -45,9 +45,9 @@ double exp_middle(double x) {
   return (1 + r * expm1_over(r)) * power;
 }
 
-// The same of several numbers: the divisions of one wait for each other, those of several do not. Most at a time with
-// the widest lanes.
-constexpr std::size_t at_once = 8, most_at_once = 64;
+// The same of several numbers: the operations of one wait for each other, those of several do not. More at a time with
+// wider lanes.
+constexpr std::size_t at_once = 8, more_at_once = 32, most_at_once = 64;
 
 using PairLanes = LanesOf<2>::Numbers;
 
@@ -114,33 +114,37 @@ QKCTS_WIDE inline __m256d quotient(__m256d x, __m256d k, __m256d y) {
   return _mm256_fmadd_pd(_mm256_fnmadd_pd(q, k, x), y, q);
 }
 
+// Of 4 * parts numbers.
+template <std::size_t parts>
 struct Wide {
-  __m256d a, b;
+  __m256d part[parts];
 
+  QKCTS_WIDE void read(const double* from) {
+    for (std::size_t i = 0; i < parts; ++i) part[i] = _mm256_loadu_pd(from + 4 * i);
+  }
   QKCTS_WIDE void expm1_over(Wide& sum) const {
     const __m256d one = _mm256_set1_pd(1);
-    sum = {one, one};
+    for (__m256d& of_part : sum.part) of_part = one;
     for (int k = 14; k >= 2; --k) {
       const __m256d divisor = _mm256_set1_pd(k), inverse = _mm256_set1_pd(inverses[static_cast<std::size_t>(k)]);
-      const __m256d product_a = _mm256_mul_pd(a, sum.a), product_b = _mm256_mul_pd(b, sum.b);
-      if ((k & (k - 1)) == 0) {
-        sum = {_mm256_add_pd(one, _mm256_mul_pd(product_a, inverse)),
-               _mm256_add_pd(one, _mm256_mul_pd(product_b, inverse))};
-      } else {
-        sum = {_mm256_add_pd(one, quotient(product_a, divisor, inverse)),
-               _mm256_add_pd(one, quotient(product_b, divisor, inverse))};
+      const bool is_power_of_two = (k & (k - 1)) == 0;
+      for (std::size_t i = 0; i < parts; ++i) {
+        const __m256d x = _mm256_mul_pd(part[i], sum.part[i]);
+        sum.part[i] = _mm256_add_pd(one, is_power_of_two ? _mm256_mul_pd(x, inverse) : quotient(x, divisor, inverse));
       }
     }
   }
 };
 
+template <std::size_t parts>
 QKCTS_WIDE void expm1_wide(double* t) {
-  const Wide x{_mm256_loadu_pd(t), _mm256_loadu_pd(t + 4)};
-  Wide sum;
+  Wide<parts> x, sum;
+  x.read(t);
   x.expm1_over(sum);
   const __m256d moved = _mm256_set1_pd(outward);
-  _mm256_storeu_pd(t, _mm256_mul_pd(_mm256_mul_pd(x.a, sum.a), moved));
-  _mm256_storeu_pd(t + 4, _mm256_mul_pd(_mm256_mul_pd(x.b, sum.b), moved));
+  for (std::size_t i = 0; i < parts; ++i) {
+    _mm256_storeu_pd(t + 4 * i, _mm256_mul_pd(_mm256_mul_pd(x.part[i], sum.part[i]), moved));
+  }
 }
 
 // 2^k for whole -1022 <= k <= 1023.
@@ -149,28 +153,22 @@ QKCTS_WIDE inline __m256d power_of_two(__m256d k) {
   return _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_add_epi64(whole, _mm256_set1_epi64x(1023)), 52));
 }
 
-QKCTS_WIDE inline __m256d whole_part(__m256d x) {
-  return _mm256_floor_pd(_mm256_add_pd(_mm256_mul_pd(x, _mm256_set1_pd(inverse_ln2)), _mm256_set1_pd(0.5)));
-}
-
-QKCTS_WIDE inline __m256d rest_of(__m256d x, __m256d k) {
-  return _mm256_sub_pd(_mm256_sub_pd(x, _mm256_mul_pd(k, _mm256_set1_pd(ln2_high))),
-                       _mm256_mul_pd(k, _mm256_set1_pd(ln2_low)));
-}
-
-QKCTS_WIDE inline __m256d moved_out(__m256d r, __m256d sum, __m256d k) {
-  const __m256d exponential = _mm256_add_pd(_mm256_set1_pd(1), _mm256_mul_pd(r, sum));
-  return _mm256_mul_pd(_mm256_mul_pd(exponential, power_of_two(k)), _mm256_set1_pd(outward));
-}
-
+template <std::size_t parts>
 QKCTS_WIDE void exp_wide(double* x) {
-  const __m256d first = _mm256_loadu_pd(x), second = _mm256_loadu_pd(x + 4);
-  const __m256d k_first = whole_part(first), k_second = whole_part(second);
-  const Wide r{rest_of(first, k_first), rest_of(second, k_second)};
-  Wide sum;
+  Wide<parts> k, r, sum;
+  r.read(x);
+  for (std::size_t i = 0; i < parts; ++i) {
+    const __m256d value = r.part[i];
+    k.part[i] = _mm256_floor_pd(_mm256_add_pd(_mm256_mul_pd(value, _mm256_set1_pd(inverse_ln2)), _mm256_set1_pd(0.5)));
+    r.part[i] = _mm256_sub_pd(_mm256_sub_pd(value, _mm256_mul_pd(k.part[i], _mm256_set1_pd(ln2_high))),
+                              _mm256_mul_pd(k.part[i], _mm256_set1_pd(ln2_low)));
+  }
   r.expm1_over(sum);
-  _mm256_storeu_pd(x, moved_out(r.a, sum.a, k_first));
-  _mm256_storeu_pd(x + 4, moved_out(r.b, sum.b, k_second));
+  for (std::size_t i = 0; i < parts; ++i) {
+    const __m256d exponential = _mm256_add_pd(_mm256_set1_pd(1), _mm256_mul_pd(r.part[i], sum.part[i]));
+    _mm256_storeu_pd(x + 4 * i,
+                     _mm256_mul_pd(_mm256_mul_pd(exponential, power_of_two(k.part[i])), _mm256_set1_pd(outward)));
+  }
 }
 
 // The same of 64 numbers.
@@ -324,7 +322,10 @@ void exp_upper(std::span<double> x) {
   const auto covers = [](double value) { return (value >= -708) & (value <= 709) & is_plain(value); };
   const auto single = [](double value) { return exp_upper(value); };
 #if QKCTS_WIDE_LANES
-  const auto wide = [&](std::span<double> group) { of_each(group, covers, exp_wide, single); };
+  const auto few = [&](std::span<double> group) { of_each(group, covers, exp_wide<at_once / 4>, single); };
+  const auto wide = [&](std::span<double> group) {
+    of_groups<more_at_once>(group, covers, exp_wide<more_at_once / 4>, few);
+  };
   if (lane_count() == 8) {
     return of_groups<most_at_once>(x, covers, exp_widest, wide);
   }
@@ -345,7 +346,10 @@ void expm1_upper(std::span<double> t) {
   const auto covers = [](double value) { return (value < 0.34) & is_plain(value); };
   const auto single = [](double value) { return expm1_upper(value); };
 #if QKCTS_WIDE_LANES
-  const auto wide = [&](std::span<double> group) { of_each(group, covers, expm1_wide, single); };
+  const auto few = [&](std::span<double> group) { of_each(group, covers, expm1_wide<at_once / 4>, single); };
+  const auto wide = [&](std::span<double> group) {
+    of_groups<more_at_once>(group, covers, expm1_wide<more_at_once / 4>, few);
+  };
   if (lane_count() == 8) {
     return of_groups<most_at_once>(t, covers, expm1_widest, wide);
   }
