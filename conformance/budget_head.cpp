@@ -20,16 +20,13 @@ VectorError unseen_key(std::int64_t head_dim) {
   return vector;
 }
 
-void add_read_row(const Case& c, std::int64_t b, std::int64_t kv_head, std::int64_t key,
+void add_read_row(const Case& c, std::int64_t b, std::int64_t kv_head, std::int64_t key, bool as_they_are,
                   const BudgetArithmetic& arithmetic, HeadData& data) {
   const std::int64_t row = (b * c.shape.kv_heads + kv_head) * c.shape.k_len + key;
   const std::vector<double> values = row_values(c.inputs.at(Input::v), row, c.shape.v_head_dim);
   data.v.insert(data.v.end(), values.begin(), values.end());
-  if (arithmetic.reads_exactly(c.inputs.format) && arithmetic.reads_values_whole()) {
-    data.v_error.resize(data.v.size());
-    return;
-  }
-  for (const double value : values) {
+  for (std::size_t i = 0; !as_they_are && i < values.size(); ++i) {
+    const double value = values[i];
     data.v_error.push_back(arithmetic.value_error(value, arithmetic.operand_error(value, c.inputs.format)));
   }
 }
@@ -70,20 +67,22 @@ HeadData head_data(const Case& c, std::int64_t b, std::int64_t kv_head, OperandB
     }
   }
   data.v_computed = v_norm.budget != nullptr;
+  const bool as_they_are =
+      !data.v_computed && arithmetic.reads_exactly(c.inputs.format) && arithmetic.reads_values_whole();
   data.v.reserve(static_cast<std::size_t>((shape.k_len + 1) * shape.v_head_dim));
-  data.v_error.reserve(data.v.capacity());
+  data.v_error.reserve(as_they_are ? 0 : data.v.capacity());
   for (std::int64_t key = 0; key < shape.k_len; ++key) {
     if (!tokens.seen(b, key)) {
       data.v.resize(data.v.size() + static_cast<std::size_t>(shape.v_head_dim));
-      data.v_error.resize(data.v.size());
+      data.v_error.resize(as_they_are ? 0 : data.v.size());
     } else if (data.v_computed) {
       add_computed_row(c, b, kv_head, key, v_norm, arithmetic, data);
     } else {
-      add_read_row(c, b, kv_head, key, arithmetic, data);
+      add_read_row(c, b, kv_head, key, as_they_are, arithmetic, data);
     }
   }
   data.v.resize(data.v.size() + static_cast<std::size_t>(shape.v_head_dim));
-  data.v_error.resize(data.v.size());
+  data.v_error.resize(as_they_are ? 0 : data.v.size());
   if (std::all_of(data.v_error.begin(), data.v_error.end(), [](double error) { return error == 0; })) {
     data.v_error.clear();
   }

@@ -18,13 +18,14 @@ using enum BudgetTerm;
 
 // Where weights are not rounded once more (u_p = 0), the spread of the values is multiplied by 0: what comes of it is 0
 // or NaN, whatever the spread, and std::max() of `stored` keeps its first argument before either. So it is left out.
-void add_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact, double u_p,
+void set_sums(const RowWeights& w, const ValueRows& values, std::span<const double> exact, double u_p,
               OutputSums& sums) {
-  for (std::vector<double>* sum : {&sums.moved, &sums.spread, &sums.weighted, &sums.read}) {
-    sum->assign(values.length, 0.0);
+  for (std::vector<double>* sum : {&sums.moved, &sums.spread, &sums.weighted}) {
+    sum->resize(values.length);
   }
-  add_value_terms({values.v.data(), w.moved.data(), w.grown.data(), values.v.size(), values.length, exact.data()},
+  sum_value_terms({values.v.data(), w.moved.data(), w.grown.data(), values.v.size(), values.length, exact.data()},
                   {sums.moved.data(), u_p > 0 ? sums.spread.data() : nullptr, sums.weighted.data()});
+  sums.read.assign(values.error != nullptr ? values.length : 0, 0.0);
   for (std::size_t j = 0; values.error != nullptr && j < values.v.size(); ++j) {
     const double* error = values.error_of(values.v[j]);
     for (std::size_t d = 0; d < values.length; ++d) {
@@ -59,16 +60,18 @@ ValueExtent extent_of(const ValueRows& values) {
 // accumulator, each product costs its block less than P5, P6 and O3 count for it.
 void set_aligned(const RowWeights& w, const ValueRows& values, const ValueExtent& extent,
                  const BudgetArithmetic& arithmetic, OutputSums& sums) {
-  sums.aligned.assign(values.length, 0.0);
   const double s = arithmetic.smallest_aligned();
   if (!(s > 0) || arithmetic.unit_meets_underflow()) {
+    sums.aligned.clear();
     return;
   }
+  sums.aligned.assign(values.length, 0.0);
   const double stored = (1 + arithmetic.weight_roundoff(probability_storage)) * (1 + w.stored_inverse);
   const double weight = s * std::max(1.0, 1 / w.least_sum) * stored;
   for (std::size_t d = 0; d < values.length; ++d) {
     const double largest = std::max(std::fabs(extent.lowest(d)), std::fabs(extent.highest(d))) + extent.worst_read(d);
-    const double size = w.unbounded ? largest : (sums.weighted[d] + sums.read[d]) / w.shrunk_sum;
+    const double size =
+        w.unbounded ? largest : (sums.weighted[d] + (sums.read.empty() ? 0 : sums.read[d])) / w.shrunk_sum;
     if (std::max(weight * std::max(largest, s), s * (stored + w.store_flush)) <= size) {
       continue;
     }
@@ -146,7 +149,8 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
   result.error.resize(length);
   result.hull.resize(length);
   const double u_p = arithmetic.weight_roundoff(probability_storage);
-  add_sums(w, values, exact, u_p, sums);
+  set_sums(w, values, exact, u_p, sums);
+  sums.nothing.resize(std::max(sums.nothing.size(), length));
   std::optional<ValueExtent> own_extent;
   if (values.extent == nullptr) {
     own_extent = extent_of(values);
@@ -169,7 +173,8 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
   if (extremal_form_pays(w)) {
     sums.extremal = extremal_moves(w, values, exact, sums.blur);
   } else {
-    sums.extremal.assign(length, std::numeric_limits<double>::infinity());
+    sums.extremal.clear();
+    sums.unbounded.resize(std::max(sums.unbounded.size(), length), std::numeric_limits<double>::infinity());
   }
   ElementTerms terms{};
   terms.n = n;
@@ -196,9 +201,13 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
   terms.range = arithmetic.largest();
   terms.made = values.inexact > 0 ? 1 : 0;
   const bool unbounded = w.unbounded;
+  const auto if_any = [](const std::vector<double>& numbers, const std::vector<double>& else_these) {
+    return numbers.empty() ? else_these.data() : numbers.data();
+  };
   in_widest_lanes([=, z = exact.data(), extents = extent.numbers(), moved = sums.moved.data(),
-                   spread = sums.spread.data(), weighted = sums.weighted.data(), read = sums.read.data(),
-                   blur = sums.blur.data(), extremal = sums.extremal.data(), aligned = sums.aligned.data(),
+                   spread = u_p > 0 ? sums.spread.data() : sums.nothing.data(), weighted = sums.weighted.data(),
+                   read = if_any(sums.read, sums.nothing), blur = sums.blur.data(),
+                   extremal = if_any(sums.extremal, sums.unbounded), aligned = if_any(sums.aligned, sums.nothing),
                    error = result.error.data(), hull = result.hull.data()]() QKCTS_STRAIGHT {
     if (unbounded) {
       output_errors_of<true>(terms, length, z, extents.total, extents.worst_read, extents.lowest, extents.highest,

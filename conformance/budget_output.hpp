@@ -32,7 +32,9 @@ struct OutputError {
 // Sums over the visible keys, one per output element, that depend on their weights: those of ValueSums, and
 // sum p e^t Dv; what else output_errors() makes of an element on its way. Working memory.
 struct OutputSums {
-  std::vector<double> moved, spread, weighted, read, blur, extremal, aligned;
+  std::vector<double> moved, spread, weighted, blur;
+  std::vector<double> read, extremal, aligned;  // empty where there is nothing to say
+  std::vector<double> nothing, unbounded;       // then 0 or infinity stand in their places
 };
 
 void output_errors(const RowWeights& weights, const ValueRows& values, std::span<const double> exact, double slots,

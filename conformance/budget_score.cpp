@@ -180,9 +180,9 @@ void score_errors(const VectorError& q, const KeyPanel& keys, const ScoreScale& 
     const std::int64_t of_group = start / group;
     end = std::min(of_group * group + block, last);
     const auto count = static_cast<std::size_t>(end - start);
-    std::array<double, block> group_sizes{};  // A of every key of the groups
-    std::array<double, block> group_moves{};  // B
-    add_product_terms({q_size.data(), q.error.data(), q_size.size(), keys.errors(static_cast<std::size_t>(of_group)),
+    std::array<double, block> group_sizes;  // A of every key of the groups
+    std::array<double, block> group_moves;  // B
+    sum_product_terms({q_size.data(), q.error.data(), q_size.size(), keys.errors(static_cast<std::size_t>(of_group)),
                        keys.magnitudes(static_cast<std::size_t>(of_group)),
                        static_cast<std::size_t>((end + group - 1) / group - of_group)},
                       {group_sizes.data(), group_moves.data()});

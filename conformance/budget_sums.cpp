@@ -13,14 +13,12 @@ namespace {
 constexpr std::size_t most_parts = 4;
 
 template <bool with_spread, std::size_t N, std::size_t Parts>
-[[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums, std::size_t d) {
+[[gnu::always_inline]] inline void sum_values(const ValueTerms& terms, const ValueSums& sums, std::size_t d) {
   using L = LanesOf<N>;
   typename L::Numbers exact[Parts], moved[Parts], spread[Parts], weighted[Parts];
   for (std::size_t i = 0; i < Parts; ++i) {
     L::read(terms.exact + d + i * N, exact[i]);
-    L::read(sums.moved + d + i * N, moved[i]);
-    if constexpr (with_spread) L::read(sums.spread + d + i * N, spread[i]);
-    L::read(sums.weighted + d + i * N, weighted[i]);
+    moved[i] = spread[i] = weighted[i] = typename L::Numbers{};
   }
   for (std::size_t j = 0; j < terms.keys; ++j) {
     const double* const v = terms.v[j] + d;
@@ -44,15 +42,17 @@ template <bool with_spread, std::size_t N, std::size_t Parts>
 }
 
 template <bool with_spread, std::size_t N>
-[[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums) {
+[[gnu::always_inline]] inline void sum_values(const ValueTerms& terms, const ValueSums& sums) {
   std::size_t d = 0;
   for (; d + most_parts * N <= terms.length; d += most_parts * N) {
-    add_values<with_spread, N, most_parts>(terms, sums, d);
+    sum_values<with_spread, N, most_parts>(terms, sums, d);
   }
   for (; d + N <= terms.length; d += N) {
-    add_values<with_spread, N, 1>(terms, sums, d);
+    sum_values<with_spread, N, 1>(terms, sums, d);
   }
   for (; d < terms.length; ++d) {
+    sums.moved[d] = sums.weighted[d] = 0;
+    if constexpr (with_spread) sums.spread[d] = 0;
     for (std::size_t j = 0; j < terms.keys; ++j) {
       const double distance = std::fabs(terms.v[j][d] - terms.exact[d]);
       sums.moved[d] += terms.moved[j] * distance;
@@ -63,24 +63,20 @@ template <bool with_spread, std::size_t N>
 }
 
 template <std::size_t N>
-[[gnu::always_inline]] inline void add_values(const ValueTerms& terms, const ValueSums& sums) {
+[[gnu::always_inline]] inline void sum_values(const ValueTerms& terms, const ValueSums& sums) {
   if (sums.spread != nullptr) {
-    add_values<true, N>(terms, sums);
+    sum_values<true, N>(terms, sums);
   } else {
-    add_values<false, N>(terms, sums);
+    sum_values<false, N>(terms, sums);
   }
 }
 
 // Of the keys of a group.
 template <std::size_t N>
-[[gnu::always_inline]] inline void add_products(const ProductTerms& terms, const ProductSums& sums, std::size_t group) {
+[[gnu::always_inline]] inline void sum_products(const ProductTerms& terms, const ProductSums& sums, std::size_t group) {
   using L = LanesOf<N>;
   constexpr std::size_t keys = 8, parts = keys / N;
-  typename L::Numbers size[parts], moved[parts];
-  for (std::size_t i = 0; i < parts; ++i) {
-    L::read(sums.size + group * keys + i * N, size[i]);
-    L::read(sums.moved + group * keys + i * N, moved[i]);
-  }
+  typename L::Numbers size[parts]{}, moved[parts]{};
   const double* errors = terms.k_error + group * keys * terms.elements;
   const double* magnitudes = terms.k_magnitude + group * keys * terms.elements;
   for (std::size_t d = 0; d < terms.elements; ++d) {
@@ -102,9 +98,9 @@ template <std::size_t N>
 }
 
 template <std::size_t N>
-[[gnu::always_inline]] inline void add_products(const ProductTerms& terms, const ProductSums& sums) {
+[[gnu::always_inline]] inline void sum_products(const ProductTerms& terms, const ProductSums& sums) {
   for (std::size_t group = 0; group < terms.groups; ++group) {
-    add_products<N>(terms, sums, group);
+    sum_products<N>(terms, sums, group);
   }
 }
 
@@ -180,21 +176,21 @@ QKCTS_WIDE double largest_wide(double least, const double* numbers, std::size_t 
 QKCTS_WIDEST double largest_widest(double least, const double* numbers, std::size_t n) {
   return largest<8>(least, numbers, n);
 }
-QKCTS_WIDE void add_wide(const ValueTerms& terms, const ValueSums& sums) {
-  add_values<4>(terms, sums);
+QKCTS_WIDE void sum_wide(const ValueTerms& terms, const ValueSums& sums) {
+  sum_values<4>(terms, sums);
 }
-QKCTS_WIDE void add_wide(const ProductTerms& terms, const ProductSums& sums) {
-  add_products<4>(terms, sums);
+QKCTS_WIDE void sum_wide(const ProductTerms& terms, const ProductSums& sums) {
+  sum_products<4>(terms, sums);
 }
 QKCTS_WIDE void count_wide(const double* tops, std::size_t top_count, const double* levels, std::size_t level_count,
                            double* counts) {
   count<4>(tops, top_count, levels, level_count, counts);
 }
-QKCTS_WIDEST void add_widest(const ValueTerms& terms, const ValueSums& sums) {
-  add_values<8>(terms, sums);
+QKCTS_WIDEST void sum_widest(const ValueTerms& terms, const ValueSums& sums) {
+  sum_values<8>(terms, sums);
 }
-QKCTS_WIDEST void add_widest(const ProductTerms& terms, const ProductSums& sums) {
-  add_products<8>(terms, sums);
+QKCTS_WIDEST void sum_widest(const ProductTerms& terms, const ProductSums& sums) {
+  sum_products<8>(terms, sums);
 }
 QKCTS_WIDEST void count_widest(const double* tops, std::size_t top_count, const double* levels, std::size_t level_count,
                                double* counts) {
@@ -204,20 +200,20 @@ QKCTS_WIDEST void count_widest(const double* tops, std::size_t top_count, const 
 
 }  // namespace
 
-void add_value_terms(const ValueTerms& terms, const ValueSums& sums) {
+void sum_value_terms(const ValueTerms& terms, const ValueSums& sums) {
 #if QKCTS_WIDE_LANES
-  if (lane_count() == 8) return add_widest(terms, sums);
-  if (lane_count() == 4) return add_wide(terms, sums);
+  if (lane_count() == 8) return sum_widest(terms, sums);
+  if (lane_count() == 4) return sum_wide(terms, sums);
 #endif
-  add_values<2>(terms, sums);
+  sum_values<2>(terms, sums);
 }
 
-void add_product_terms(const ProductTerms& terms, const ProductSums& sums) {
+void sum_product_terms(const ProductTerms& terms, const ProductSums& sums) {
 #if QKCTS_WIDE_LANES
-  if (lane_count() == 8) return add_widest(terms, sums);
-  if (lane_count() == 4) return add_wide(terms, sums);
+  if (lane_count() == 8) return sum_widest(terms, sums);
+  if (lane_count() == 4) return sum_wide(terms, sums);
 #endif
-  add_products<2>(terms, sums);
+  sum_products<2>(terms, sums);
 }
 
 double largest_above(double least, const double* numbers, std::size_t n) {

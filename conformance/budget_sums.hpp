@@ -20,8 +20,8 @@ struct ValueSums {
   double* spread = nullptr;    // sum p e^t |v - o|; null: not asked for
   double* weighted = nullptr;  // sum p e^t |v|
 };
-// Adds to the sums.
-void add_value_terms(const ValueTerms& terms, const ValueSums& sums);
+// Sets the sums.
+void sum_value_terms(const ValueTerms& terms, const ValueSums& sums);
 
 // Over the elements of q and k, per key; keys come in groups of eight.
 struct ProductTerms {
@@ -37,8 +37,8 @@ struct ProductSums {
   double* size = nullptr;   // A = sum (|q| + Dq)(|k| + Dk)
   double* moved = nullptr;  // B = sum (|q| + Dq) Dk + Dq |k|
 };
-// Adds to the sums.
-void add_product_terms(const ProductTerms& terms, const ProductSums& sums);
+// Sets the sums.
+void sum_product_terms(const ProductTerms& terms, const ProductSums& sums);
 
 // Of numbers that may hold NaN, which is neither larger nor smaller than another: the first place of the largest one
 // (0 where the first is NaN), n > 0; and the largest one that is larger than `least`, or that.
