@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -117,47 +118,73 @@ class CaseBudgets::Composition::Rows {
         visible_keys_(case_) {}
 
   std::array<StageBudget, QKCTS_STAGE_COUNT> run() {
-    operand_stages(OperandSide::q, {QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE}, false);
-    operand_stages(OperandSide::k, {QKCTS_STAGE_K_PROJ, QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE}, true);
-    operand_stages(OperandSide::v, {QKCTS_STAGE_COUNT, QKCTS_STAGE_V_NORM, QKCTS_STAGE_COUNT}, true);
-    attention_rows();
+    Operands q(OperandSide::q, {QKCTS_STAGE_Q_PROJ, QKCTS_STAGE_Q_NORM, QKCTS_STAGE_Q_ROPE}, writer_);
+    Operands k(OperandSide::k, {QKCTS_STAGE_K_PROJ, QKCTS_STAGE_K_NORM, QKCTS_STAGE_K_ROPE}, writer_);
+    Operands v(OperandSide::v, {QKCTS_STAGE_COUNT, QKCTS_STAGE_V_NORM, QKCTS_STAGE_COUNT}, writer_);
+    attention_rows(q, k, v);
+    for (Operands* side : {&q, &k, &v}) {
+      operand_rows(*side, row_end);
+    }
     return writer_.take();
   }
 
  private:
-  // Stages of one side in the order of OperandRow; QKCTS_STAGE_COUNT: it has none. Those of `keys` that no query sees
-  // are not judged.
-  void operand_stages(OperandSide which, const std::array<qkcts_stage, 3>& stages, bool keys) {
-    OperandBudget& side = vectors_.side(which);
-    for (const std::uint32_t row : writer_.rows_of(stages)) {
-      const RowCoordinates at = coordinates(row, side.heads(), side.length());
-      const bool seen = !keys || vectors_.tokens().seen(at.b, at.t);
-      OperandRow operand = seen ? side.row(at.b, at.h, at.t) : OperandRow{};
-      const std::array parts = {&operand.projection, &operand.norm, &operand.rope};
-      for (std::size_t i = 0; i < stages.size(); ++i) {
-        if (!writer_.wants(stages[i], row)) {
-          continue;
-        }
-        const std::int64_t length = row_length(stages[i], case_.shape);
-        if (seen) {
-          writer_.put_vector(stages[i], vectors_.exact().row(stages[i], row, static_cast<std::size_t>(length)).data(),
-                             **parts[i]);
-        } else {
-          writer_.put_exact(stages[i], length);
-        }
-      }
-      if (seen) {
-        side.keep(at.b, at.h, at.t, operand.take_product());
-      }
+  static constexpr std::uint32_t row_end = std::numeric_limits<std::uint32_t>::max();
+
+  // Stages of one side in the order of OperandRow; QKCTS_STAGE_COUNT: it has none. `done` of its rows are.
+  struct Operands {
+    Operands(OperandSide of_side, const std::array<qkcts_stage, 3>& of_stages, const BudgetWriter& writer)
+        : side(of_side), stages(of_stages), rows(writer.rows_of(of_stages)) {}
+    OperandSide side;
+    std::array<qkcts_stage, 3> stages;
+    std::vector<std::uint32_t> rows;
+    std::size_t done = 0;
+  };
+
+  // Of the rows below `end` those that are not done yet. What attention needs of them is kept.
+  void operand_rows(Operands& of, std::uint32_t end) {
+    for (; of.done < of.rows.size() && of.rows[of.done] < end; ++of.done) {
+      operand_row(of, of.rows[of.done]);
     }
   }
 
-  void attention_rows() {
+  // Keys and values that no query sees are not judged.
+  void operand_row(const Operands& of, std::uint32_t row) {
+    OperandBudget& side = vectors_.side(of.side);
+    const RowCoordinates at = coordinates(row, side.heads(), side.length());
+    const bool seen = of.side == OperandSide::q || vectors_.tokens().seen(at.b, at.t);
+    OperandRow operand = seen ? side.row(at.b, at.h, at.t) : OperandRow{};
+    const std::array parts = {&operand.projection, &operand.norm, &operand.rope};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const qkcts_stage stage = of.stages[i];
+      if (!writer_.wants(stage, row)) {
+        continue;
+      }
+      const std::int64_t length = row_length(stage, case_.shape);
+      if (seen) {
+        writer_.put_vector(stage, vectors_.exact().row(stage, row, static_cast<std::size_t>(length)).data(),
+                           **parts[i]);
+      } else {
+        writer_.put_exact(stage, length);
+      }
+    }
+    if (seen) {
+      side.keep(at.b, at.h, at.t, operand.take_product());
+    }
+  }
+
+  // Vectors are made just before they are needed: a query for its row, the keys and values of a head for its first.
+  void attention_rows(Operands& q, Operands& k, Operands& v) {
     constexpr std::array stages = {QKCTS_STAGE_SCORES, QKCTS_STAGE_CAPPED, QKCTS_STAGE_MASKED,
                                    QKCTS_STAGE_PROBS,  QKCTS_STAGE_LSE,    QKCTS_STAGE_OUTPUT};
     for (const std::uint32_t row : writer_.rows_of(stages)) {
       const RowCoordinates at = coordinates(row, case_.shape.q_heads, case_.shape.q_len);
-      attention_row(row, at, vectors_.head(at.b, kv_head_of(terms_, case_.shape, at.h)));
+      const std::int64_t kv_head = kv_head_of(terms_, case_.shape, at.h);
+      const auto keys_end = static_cast<std::uint32_t>((at.b * case_.shape.kv_heads + kv_head + 1) * case_.shape.k_len);
+      operand_rows(q, row + 1);
+      operand_rows(k, keys_end);
+      operand_rows(v, keys_end);
+      attention_row(row, at, vectors_.head(at.b, kv_head));
     }
   }
 
