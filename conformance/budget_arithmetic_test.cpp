@@ -13,6 +13,7 @@
 #include "conformance/budget_output.hpp"
 #include "conformance/budget_scale.hpp"
 #include "conformance/budget_score.hpp"
+#include "conformance/budget_softmax.hpp"
 
 namespace qkcts {
 namespace {
