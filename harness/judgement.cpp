@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "conformance/lanes.hpp"
 #include "harness/quick_distance.hpp"
 #include "harness/stage_tally.hpp"
 #include "harness/unwritten_elements.hpp"
@@ -236,9 +237,25 @@ class RowJudge {
   // The `stored`-th of the rows that are stored. True where that tells that all of it is written.
   bool judge(std::size_t stored) {
     context_.reset();
+    if (limited_) {
+      for (std::size_t column = 0; column < length_; ++column) tally_.add(judged(stored, column), stored);
+      return false;
+    }
+    const bool by_delta = all_by_delta(stored * length_, length_);
     bool written = true;
-    for (std::size_t begin = 0; begin < length_; begin += quick_elements)
-      written = judge_block(stored, begin, std::min(length_, begin + quick_elements)) && written;
+    std::size_t most = quick_run;
+    for (std::size_t begin = 0; begin < length_;) {
+      const QuickElements run = elements(stored, begin, by_delta ? most : quick_elements);
+      const std::size_t within =
+          by_delta || all_by_delta(stored * length_ + begin, run.count) ? judge_within(stored, begin, run) : 0;
+      begin += within;
+      most = within == run.count ? quick_run : quick_elements;  // what is beyond Delta is rarely alone
+      if (within == run.count) continue;
+      const QuickElements block = elements(stored, begin, quick_elements);
+      judge_each(stored, begin, block);
+      begin += block.count;
+      written = false;
+    }
     return written;
   }
 
@@ -248,28 +265,29 @@ class RowJudge {
   }
 
  private:
-  bool judge_block(std::size_t stored, std::size_t begin, std::size_t end) {
-    if (limited_) {
-      for (std::size_t column = begin; column < end; ++column) tally_.add(judged(stored, column), stored);
-      return false;
-    }
-    const std::size_t count = end - begin, first = stored * length_ + begin;
+  QuickElements elements(std::size_t stored, std::size_t begin, std::size_t most) const {
+    const std::size_t first = stored * length_ + begin;
     const ProvenStage& z = golden_.values;
-    const QuickElements elements = {format_,
-                                    count,
-                                    got_.data() + (z.rows[stored] * length_ + begin) * size_,
-                                    z.hi.data() + first,
-                                    z.lo.data() + first,
-                                    budget_.delta.data() + first};
-    if (!all_by_delta(first, count) || !measure_within(elements, within_, tally_.sums())) {
-      judge_each(stored, begin, elements);
-      return false;
+    return {format_,
+            std::min(length_ - begin, most),
+            got_.data() + (z.rows[stored] * length_ + begin) * size_,
+            z.hi.data() + first,
+            z.lo.data() + first,
+            budget_.delta.data() + first};
+  }
+
+  // How many of them are within Delta for sure, whole blocks before the first one that is not: the poison is a NaN,
+  // which is within no Delta.
+  std::size_t judge_within(std::size_t stored, std::size_t begin, const QuickElements& run) {
+    const std::size_t settled = measure_within(run, within_, tally_.sums());
+    if (settled == 0 || !tally_.add_within(stored, begin, within_, settled)) return settled;
+    for (std::size_t at = 0; at < settled; at += quick_elements) {
+      if (!tally_.may_be_worst(within_.largest_ratio[at / quick_elements])) continue;
+      const QuickElements block = elements(stored, begin + at, quick_elements);
+      measure_each(block, each_);
+      tally_.offer_worst(stored, begin + at, each_, block.count);
     }
-    if (tally_.add_within(stored, begin, within_, count)) {
-      measure_each(elements, each_);
-      tally_.offer_worst(stored, begin, each_, count);
-    }
-    return true;  // the poison is a NaN, which is within no Delta
+    return settled;
   }
 
   void judge_each(std::size_t stored, std::size_t begin, const QuickElements& elements) {
@@ -301,21 +319,20 @@ class RowJudge {
   bool all_by_delta(std::size_t first, std::size_t count) const {
     static_assert(static_cast<int>(ElementRule::budget) == 0 && static_cast<int>(ElementRule::budget_exact) == 1 &&
                   static_cast<int>(Trust::judged) == 0);
-    const ElementRule* const rules = golden_.values.rule.data() + first;
-    const Trust* const trust = budget_.trust.data() + first;
-    if (count == quick_elements) return none_differs(rules, 0xfe) && none_differs(trust, 0xff);
-    return std::all_of(rules, rules + count, [](ElementRule rule) { return static_cast<int>(rule) <= 1; }) &&
-           std::all_of(trust, trust + count, [](Trust t) { return t == Trust::judged; });
+    std::uint8_t other = 0;
+    in_widest_lanes([rules = golden_.values.rule.data() + first, trust = budget_.trust.data() + first, count,
+                     other = &other]() QKCTS_STRAIGHT { join_bits(rules, trust, count, other); });
+    return other == 0;
   }
-  // From 0, in these bits, in a whole block.
-  template <class Byte>
-  static bool none_differs(const Byte* bytes, std::uint8_t bits) {
-    std::array<std::uint64_t, quick_elements / 8> words;
-    static_assert(sizeof(Byte) == 1);
-    std::memcpy(words.data(), bytes, sizeof words);
-    std::uint64_t other = 0;
-    for (const std::uint64_t word : words) other |= word;
-    return (other & 0x0101010101010101u * bits) == 0;
+  // What tells those bytes from rules and trust that ask for Delta alone.
+  [[gnu::always_inline]] static void join_bits(const ElementRule* __restrict rules, const Trust* __restrict trust,
+                                               std::size_t count, std::uint8_t* joined) {
+    std::uint8_t rule_bits = 0, trust_bits = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      rule_bits |= static_cast<std::uint8_t>(rules[i]);
+      trust_bits |= static_cast<std::uint8_t>(trust[i]);
+    }
+    *joined = static_cast<std::uint8_t>((rule_bits & 0xfe) | trust_bits);
   }
 
   // Does judge_element() pass what Delta does not judge, as the pattern tells?

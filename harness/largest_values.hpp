@@ -14,7 +14,7 @@ class LargestValues {
   explicit LargestValues(std::size_t kept);
 
   // values >= 0, infinity too; `most` at once, at most.
-  static constexpr std::size_t most = 64;
+  static constexpr std::size_t most = 256;
   void add(const double* values, std::size_t count);
   // The same without a copy: where they may be written, and how many have been.
   double* room() { return values_.get() + size_; }
@@ -29,6 +29,14 @@ class LargestValues {
   double in_place(std::size_t before) const;
 
  private:
+  // Patterns around that of the value with so many before it in falling order: it is one of `from` or above, of which
+  // there are `count`, and below `to`, which `above` of them are not.
+  struct Bracket {
+    std::uint64_t from = 0, to = 0;
+    std::size_t count = 0, above = 0;
+  };
+  template <class Enough>
+  Bracket bracket(std::size_t before, const Enough& enough) const;
   void thin();
 
   std::size_t kept_ = 0, room_ = 0, size_ = 0;

@@ -12,9 +12,13 @@
 
 namespace qkcts {
 
-inline constexpr std::size_t quick_elements = 64;
+// A block: what is settled as a whole or not at all. And a run: as many as one call looks at.
+inline constexpr std::size_t quick_elements = 64, quick_blocks = 4, quick_run = quick_blocks * quick_elements;
+constexpr std::size_t blocks_of(std::size_t elements) {
+  return (elements + quick_elements - 1) / quick_elements;
+}
 
-// 1 to quick_elements neighbours. z = hi + lo/256 * ulp64(hi).
+// Neighbours: blocks, of which the last one may be shorter. z = hi + lo/256 * ulp64(hi).
 struct QuickElements {
   Format format = Format::binary32;
   std::size_t count = 0;
@@ -37,16 +41,16 @@ double sum_of(const std::array<double, UlpSums::lanes>& lanes);
 inline constexpr double no_ulps = -0.0;
 
 struct WithinDelta {
-  alignas(64) std::array<double, quick_elements> ulps;  // no_ulps from `count` on
-  alignas(64) std::array<float, quick_elements> ratio;  // |got - z| / Delta, off by less than 2^-22 of it, or 2^-49
-  double largest_ratio = 0;                             // none is greater, rounded or not
+  alignas(64) std::array<double, quick_run> ulps;    // no_ulps in what is left of the last block
+  alignas(64) std::array<float, quick_run> ratio;    // |got - z| / Delta, off by less than 2^-22 of it, or 2^-49
+  std::array<double, quick_blocks> largest_ratio{};  // none in the block is greater, rounded or not
 };
 
-// False where one of them is not plainly within Delta: then the figures mean nothing, and the sums are what they were.
-// Else the elements have been added to these. `lanes`: 2, 4, 8, as far as the machine has them. Bits do not depend on
-// it.
-bool measure_within(const QuickElements& elements, WithinDelta& within, UlpSums& sums,
-                    std::size_t lanes = lane_count());
+// Of a run. How many of its elements are in blocks that lie plainly within Delta, before the first one that does not:
+// these have been added to the sums. The figures of the others mean nothing. `lanes`: 2, 4, 8, as far as the machine
+// has them. Bits do not depend on it.
+std::size_t measure_within(const QuickElements& elements, WithinDelta& within, UlpSums& sums,
+                           std::size_t lanes = lane_count());
 
 enum class Side : std::uint8_t { within, beyond, open };
 
@@ -55,6 +59,7 @@ struct EachDistance {
   alignas(64) std::array<double, quick_elements> ulps;         // mean nothing of what is open; no_ulps from `count` on
   alignas(64) std::array<double, quick_elements> ratio, signed_ulps, outward_ulps;
 };
+// Of a block.
 void measure_each(const QuickElements& elements, EachDistance& each, std::size_t lanes = lane_count());
 
 }  // namespace qkcts

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -112,7 +113,7 @@ TEST(QuickDistance, SaysWhatTheExactWaySays) {
       const Block block(format, elements);
       WithinDelta within;
       UlpSums sums = sums_before;
-      EXPECT_FALSE(measure_within(block.elements(), within, sums));
+      EXPECT_EQ(measure_within(block.elements(), within, sums), 0U);
       expect_exact(format, elements, each_of(format, elements), sides);
     }
   EXPECT_GT(sides[static_cast<std::size_t>(Side::within)], 10000U);
@@ -141,7 +142,7 @@ TEST(QuickDistance, HostileNumbersAreRightOrLeftOpen) {
             const Block block(format, {e});
             WithinDelta within;
             UlpSums sums = sums_before;
-            const bool settled = measure_within(block.elements(), within, sums);
+            const bool settled = measure_within(block.elements(), within, sums) == 1;
             const EachDistance each = each_of(format, {e});
             ASSERT_TRUE(judged || (!settled && side_of(each, 0) == Side::open)) << e.got << " " << hi << " " << delta;
             if (!judged) continue;
@@ -178,12 +179,12 @@ TEST(QuickDistance, WhatIsWithinAsAWholeIsAddedUpLaneByLane) {
       for (const std::size_t lanes : lanes_of_this_machine()) {
         WithinDelta within;
         UlpSums added = sums_before;
-        ASSERT_TRUE(measure_within(Block(format, elements).elements(), within, added, lanes));
+        ASSERT_EQ(measure_within(Block(format, elements).elements(), within, added, lanes), elements.size());
         EXPECT_EQ(added.ulps, sums.ulps);
         EXPECT_EQ(added.signed_ulps, sums.signed_ulps);
         EXPECT_EQ(added.outward_ulps, sums.outward_ulps);
-        EXPECT_GE(within.largest_ratio, largest);
-        EXPECT_LE(within.largest_ratio, largest * (1 + 0x1p-18) + 0x1p-48);
+        EXPECT_GE(within.largest_ratio[0], largest);
+        EXPECT_LE(within.largest_ratio[0], largest * (1 + 0x1p-18) + 0x1p-48);
         for (std::size_t i = 0; i < quick_elements; ++i) {
           ASSERT_EQ(std::signbit(within.ulps[i]), i >= elements.size());
           if (i >= elements.size()) continue;
@@ -198,12 +199,92 @@ TEST(QuickDistance, WhatIsWithinAsAWholeIsAddedUpLaneByLane) {
           std::vector<Element> others = elements;
           others[odd].delta = 0;
           UlpSums untouched = sums_before;
-          EXPECT_FALSE(measure_within(Block(format, others).elements(), within, untouched, lanes));
+          EXPECT_EQ(measure_within(Block(format, others).elements(), within, untouched, lanes), 0U);
           EXPECT_EQ(untouched.ulps, sums_before.ulps) << "nothing is added";
           EXPECT_EQ(untouched.signed_ulps, sums_before.signed_ulps);
         }
       }
     }
+}
+
+// Runs of several blocks: those before the first that is not within as a whole count, each as it does alone.
+TEST(QuickDistance, ARunEndsBeforeTheFirstBlockBeyond) {
+  for (const Format format : all_formats)
+    for (const std::size_t count : {quick_run, quick_run - 5, quick_elements + 1}) {
+      std::vector<Element> elements;
+      for (std::uint64_t seed = 0; elements.size() < count; ++seed)
+        for (Element e : elements_of(format, seed + 3000)) {
+          e.delta = static_cast<float>(8 * ulp(format, e.hi));
+          if (elements.size() < count && e.got != 0 && side_of(each_of(format, {e}), 0) == Side::within)
+            elements.push_back(e);
+        }
+      for (std::size_t beyond = 0; beyond <= count; beyond += 19) {
+        std::vector<Element> run = elements;
+        if (beyond < count) run[beyond].delta = 0;
+        const std::size_t settled = beyond < count ? beyond / quick_elements * quick_elements : count;
+        UlpSums alone = sums_before;
+        std::vector<double> ulps, largest;
+        for (std::size_t begin = 0; begin < settled; begin += quick_elements) {
+          const auto first = run.begin() + static_cast<std::ptrdiff_t>(begin);
+          const std::size_t length = std::min(quick_elements, count - begin);
+          WithinDelta within;
+          ASSERT_EQ(measure_within(Block(format, {first, first + static_cast<std::ptrdiff_t>(length)}).elements(),
+                                   within, alone),
+                    length);
+          ulps.insert(ulps.end(), within.ulps.begin(), within.ulps.begin() + quick_elements);
+          largest.push_back(within.largest_ratio[0]);
+        }
+        for (const std::size_t lanes : lanes_of_this_machine()) {
+          WithinDelta within;
+          UlpSums sums = sums_before;
+          ASSERT_EQ(measure_within(Block(format, run).elements(), within, sums, lanes), settled);
+          EXPECT_EQ(sums.ulps, alone.ulps);
+          EXPECT_EQ(sums.signed_ulps, alone.signed_ulps);
+          EXPECT_EQ(sums.outward_ulps, alone.outward_ulps);
+          ASSERT_TRUE(std::equal(ulps.begin(), ulps.end(), within.ulps.begin()));
+          ASSERT_TRUE(std::equal(largest.begin(), largest.end(), within.largest_ratio.begin()));
+        }
+      }
+    }
+}
+
+// What is far from z in ulps of z and still within Delta: up to another sign, and where the difference is rounded. And
+// z that is subnormal in the format. Alone, and as one of a block that else is near.
+TEST(QuickDistance, WhatIsFarFromTheValueIsMeasuredAsExactly) {
+  std::size_t settled = 0, open = 0;
+  for (const Format format : all_formats) {
+    const int p = parameters(format).precision;
+    for (const double hi : {1.0, -1.0, 1.75, -1 - 0x1p-40, smallest_normal(format), smallest_normal(format) / 2,
+                            -smallest_subnormal(format) * 1.5})
+      for (const double factor : {0.25, 0.26, 0.49, 0.5,    0.51, 0.74, 0.75, 0.76, 0.9, 1.1,
+                                  1.24, 1.25, 1.26, 1.49,   1.5,  1.51, 2.0,  2.1,  3.0, 1 + std::ldexp(1.0, -p - 9),
+                                  -1.0, -0.5, -1.5, 0x1p-60})
+        for (const std::int16_t lo : std::array<std::int16_t, 3>{0, 100, -100}) {
+          const double got = decode(format, encode(format, hi * factor));
+          const Element e = {got, hi, lo, static_cast<float>(8 * std::fabs(hi))};
+          for (const std::size_t others : {std::size_t{0}, quick_elements - 1}) {
+            std::vector<Element> elements(others, {1, 1, 0, 1});
+            elements.insert(elements.begin() + static_cast<std::ptrdiff_t>(others / 3), e);
+            for (const std::size_t lanes : lanes_of_this_machine()) {
+              WithinDelta within;
+              UlpSums sums;
+              const EachDistance each = each_of(format, elements);
+              const bool all = measure_within(Block(format, elements).elements(), within, sums, lanes) > 0;
+              ++(all ? settled : open);
+              if (!all) continue;
+              ASSERT_EQ(side_of(each, others / 3), Side::within) << got << " " << hi;
+              const Distance exact = distance(e.got, {hi, lo}, static_cast<double>(e.delta));
+              const double ulps = exact.in_units_of(ulp(format, hi));
+              ASSERT_EQ(within.ulps[others / 3], ulps) << got << " " << hi;
+              ASSERT_EQ(sum_of(sums.ulps), ulps);
+              ASSERT_EQ(sum_of(sums.signed_ulps), got < hi ? -ulps : ulps) << got << " " << hi;
+              ASSERT_EQ(sum_of(sums.outward_ulps), std::fabs(got) < std::fabs(hi) ? -ulps : ulps) << got << " " << hi;
+            }
+          }
+        }
+  }
+  EXPECT_GT(settled, 5000U);
+  EXPECT_GT(open, 100U);
 }
 
 // Errors that are subnormal in binary32, where quotients of it lose digits.
@@ -214,16 +295,16 @@ TEST(QuickDistance, RatiosOfTheSmallestErrorsAreBounded) {
   const Block block(Format::binary64, elements);
   WithinDelta within;
   UlpSums sums;
-  ASSERT_TRUE(measure_within(block.elements(), within, sums));
+  ASSERT_EQ(measure_within(block.elements(), within, sums), elements.size());
   const EachDistance each = each_of(Format::binary64, elements);
   for (std::size_t i = 0; i < elements.size(); ++i)
     EXPECT_NEAR(static_cast<double>(within.ratio[i]), each.ratio[i], each.ratio[i] * 0x1p-22 + 0x1p-49);
   const Element half = {0x1p-125 + 0x1.8p-150, 0x1p-125, 0, 0x1p-100f};
-  ASSERT_TRUE(measure_within(Block(Format::binary64, {half}).elements(), within, sums));
+  ASSERT_EQ(measure_within(Block(Format::binary64, {half}).elements(), within, sums), 1U);
   EXPECT_EQ(within.ratio[0], 0x1p-49f) << "3/4 of the smallest number becomes 1";
-  EXPECT_GE(within.largest_ratio, each_of(Format::binary64, {half}).ratio[0]);
+  EXPECT_GE(within.largest_ratio[0], each_of(Format::binary64, {half}).ratio[0]);
   const Element smaller = {0x1p-125 + 0x1.7p-149, 0x1p-125, 0, 0x1p-147f};
-  EXPECT_FALSE(measure_within(Block(Format::binary64, {smaller}).elements(), within, sums)) << "0.36 would be 0.25";
+  EXPECT_EQ(measure_within(Block(Format::binary64, {smaller}).elements(), within, sums), 0U) << "0.36 would be 0.25";
 }
 
 // At Delta, one bit of the low part beyond it, and where the difference itself is rounded.
@@ -233,7 +314,7 @@ TEST(QuickDistance, WhatIsNearDeltaIsLeftToTheExactWay) {
   const auto all = [](Format format, const Element& e) {
     WithinDelta within;
     UlpSums sums;
-    return measure_within(Block(format, {e}).elements(), within, sums);
+    return measure_within(Block(format, {e}).elements(), within, sums) == 1;
   };
   constexpr Format b32 = Format::binary32, b64 = Format::binary64;
   EXPECT_EQ(side(b32, {1 + 0x1p-23, 1, 0, delta}), Side::within);

@@ -80,9 +80,9 @@ void StageTally::offer(const Worst& other) {
 
 bool StageTally::add_within(std::size_t row, std::size_t column, const WithinDelta& within, std::size_t count) {
   result_.counts.judged += count;
-  const double largest = ulps_.add(within.ulps, count, count);
+  const bool above_zero = ulps_.add(within.ulps.data(), blocks_of(count), count);
   heat_.add(row, column, within.ratio.data(), count);
-  return !worst_ || (largest > 0 && within.largest_ratio >= result_.max_ratio);
+  return !worst_ || above_zero;
 }
 
 void StageTally::offer_worst(std::size_t row, std::size_t column, const EachDistance& each, std::size_t count) {
@@ -107,7 +107,7 @@ void StageTally::add_each(std::size_t row, std::size_t column, const EachDistanc
   }
   if (measured == 0) return;
   result_.counts.judged += measured;
-  ulps_.add(each.ulps, count, measured);
+  ulps_.add(each.ulps.data(), 1, measured);
   heat_.add(row, column, ratios.data(), count);
   offer_worst(row, column, each, count);
 }

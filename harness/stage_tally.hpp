@@ -22,10 +22,13 @@ class StageTally {
   // One that fails nothing, and that no figure speaks of.
   void count(ElementRule rule, Trust trust);
 
-  // What measure_within() adds to, and then the block: all judged by Delta, where no limit of the user's asks for more.
+  // What measure_within() adds to, and then the blocks: all judged by Delta, where no limit of the user's asks for
+  // more.
   UlpSums& sums() { return sums_; }
-  // True if the worst of all elements so far may be among them: then offer_worst() is owed their distances.
+  // True if the worst of all elements so far may be among them. Then those blocks of which may_be_worst() says so, too,
+  // are owed to offer_worst(), in their order.
   bool add_within(std::size_t row, std::size_t column, const WithinDelta& within, std::size_t count);
+  bool may_be_worst(double largest_ratio) const { return !worst_ || largest_ratio >= result_.max_ratio; }
   void offer_worst(std::size_t row, std::size_t column, const EachDistance& each, std::size_t count);
 
   // The same for the elements of a block that are not put aside. Those beyond Delta are owed to fail().

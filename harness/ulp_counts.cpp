@@ -4,163 +4,212 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 namespace qkcts {
 namespace {
 
-// Every edge is 0 or a power of two: what is above it has, with a mantissa of ones added to its pattern, an exponent of
-// its own or a higher one plus one. The upper half of the pattern tells. That of no_ulps is negative.
-constexpr std::int64_t mantissa = (std::int64_t{1} << 52) - 1;
-constexpr std::int64_t upper_bits = ~std::int64_t{0xffffffff};
+// Every number of ulps is rounded up to one of the patterns whose lower 48 bits are 0: a word, which rises as it does.
+// Edges are such patterns, so that what is above an edge has a word above that of the edge, and nothing else has. The
+// word of no_ulps is negative.
+constexpr std::int64_t rounding_up = (std::int64_t{1} << 48) - 1;
 constexpr std::size_t edges = histogram_edges.size();
 
-constexpr std::int32_t upper_half(double ulps) {
-  return static_cast<std::int32_t>((std::bit_cast<std::int64_t>(ulps) + mantissa) >> 32);
+constexpr std::int16_t word_of(std::int64_t pattern) {
+  return static_cast<std::int16_t>((pattern + rounding_up) >> 48);
 }
 
-constexpr std::array<std::int32_t, edges> upper_edges = [] {
-  std::array<std::int32_t, edges> upper{};
-  for (std::size_t i = 0; i < edges; ++i) upper[i] = upper_half(histogram_edges[i]) | 0xfffff;
-  return upper;
+// And one that nothing is above.
+constexpr std::array<std::int16_t, edges + 1> edge_words = [] {
+  std::array<std::int16_t, edges + 1> words{};
+  words[edges] = std::numeric_limits<std::int16_t>::max();
+  for (std::size_t i = 0; i < edges; ++i) words[i] = word_of(std::bit_cast<std::int64_t>(histogram_edges[i]));
+  return words;
 }();
 
 template <std::size_t N>
 struct WordLanes {
   using Long __attribute__((vector_size(8 * N))) = std::int64_t;
-  using Words __attribute__((vector_size(8 * N))) = std::int32_t;
-  static constexpr std::size_t pairs = quick_elements / (2 * N);
+  using Halves __attribute__((vector_size(8 * N))) = std::uint32_t;
+  using Floats __attribute__((vector_size(8 * N))) = float;
+  using Words __attribute__((vector_size(8 * N))) = std::int16_t;
+  static constexpr std::size_t lanes = 4 * N, registers = quick_elements / lanes;
 };
 
-// y[i] = x[i + step], around. (Not by way of memory: what is read back there in another size than it was written
-// waits.)
-template <std::size_t N, std::size_t step, class Lanes>
-[[gnu::always_inline]] inline void rotate(const Lanes& x, Lanes& y) {
-  if constexpr (N == 8) {
-    y = __builtin_shufflevector(x, x, step, 1 + step, 2 + step, 3 + step, 4 + step, 5 + step, 6 + step, 7 + step);
-  } else if constexpr (N == 4) {
-    y = __builtin_shufflevector(x, x, step, 1 + step, 2 + step, 3 + step);
+// The upper halves of x and y: of two lanes of x, of two of y, and so on. (Of floating-point numbers it is a single
+// instruction.)
+template <std::size_t N>
+[[gnu::always_inline]] inline void take_upper(const typename WordLanes<N>::Long& x,
+                                              const typename WordLanes<N>::Long& y,
+                                              typename WordLanes<N>::Halves& upper) {
+  using Floats = typename WordLanes<N>::Floats;
+  using Halves = typename WordLanes<N>::Halves;
+  const Floats a = reinterpret_cast<Floats>(x), b = reinterpret_cast<Floats>(y);
+  if constexpr (N == 4) {
+    upper = reinterpret_cast<Halves>(__builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15));
   } else {
-    y = __builtin_shufflevector(x, x, step, 1 + step);
+    upper = reinterpret_cast<Halves>(__builtin_shufflevector(a, b, 1, 3, 5, 7));
   }
 }
 
-template <std::size_t N, std::size_t step = N / 2>
-[[gnu::always_inline]] inline void raise_to_largest(typename WordLanes<N>::Long& lanes) {
-  typename WordLanes<N>::Long others;
-  rotate<N, step>(lanes, others);
-  lanes = lanes < others ? others : lanes;
-  if constexpr (step > 1) raise_to_largest<N, step / 2>(lanes);
-}
-
-template <std::size_t N, std::size_t step = N / 2>
-[[gnu::always_inline]] inline void join_bits(typename WordLanes<N>::Long& lanes) {
-  typename WordLanes<N>::Long others;
-  rotate<N, step>(lanes, others);
-  lanes |= others << static_cast<std::int64_t>(64 / N * step);
-  if constexpr (step > 1) join_bits<N, step / 2>(lanes);
-}
-
-// Bit (64/N) j + i of what is chosen is that of element N i + j.
 template <std::size_t N>
-std::size_t element_of(std::size_t bit) {
-  return bit % (64 / N) * N + bit / (64 / N);
+[[gnu::always_inline]] inline void read_rounded(const double* ulps, typename WordLanes<N>::Long& patterns) {
+  std::memcpy(&patterns, ulps, sizeof patterns);
+  patterns += rounding_up;
 }
 
-// What is chosen of a block: its elements from the floor on.
+// The words of 4N elements.
+template <std::size_t N>
+[[gnu::always_inline]] inline void read_words(const double* ulps, typename WordLanes<N>::Words& words) {
+  typename WordLanes<N>::Long a, b, c, d;
+  read_rounded<N>(ulps, a);
+  read_rounded<N>(ulps + N, b);
+  read_rounded<N>(ulps + 2 * N, c);
+  read_rounded<N>(ulps + 3 * N, d);
+  typename WordLanes<N>::Halves first, second;
+  take_upper<N>(a, b, first);
+  take_upper<N>(c, d, second);
+  words = reinterpret_cast<typename WordLanes<N>::Words>(first >> 16 | (second & 0xffff0000U));
+}
+
+// Whose word stands in a lane there.
+constexpr std::size_t element_in_lane(std::size_t lane, std::size_t N) {
+  const std::size_t half = lane / 2, second = lane % 2;  // of the halves, and of which of them
+  return (2 * second + half % 4 / 2) * N + half / 4 * 2 + half % 2;
+}
+
+// A bit for each element: of the words of a register one bit each, those of the next registers beside them. The lanes
+// of 64 bits are laid over each other.
+template <std::size_t N>
+[[gnu::always_inline]] inline std::uint64_t join_bits(const typename WordLanes<N>::Words& bits) {
+  const auto lanes = reinterpret_cast<typename WordLanes<N>::Long>(bits);
+  std::uint64_t joined = 0;
+  for (std::size_t lane = 0; lane < N; ++lane)
+    joined |= static_cast<std::uint64_t>(lanes[lane]) << (WordLanes<N>::registers * lane);
+  return joined;
+}
+
+template <std::size_t N>
+constexpr std::array<std::uint8_t, quick_elements> element_of_bit = [] {
+  constexpr std::size_t registers = WordLanes<N>::registers, lanes = WordLanes<N>::lanes;
+  std::array<std::uint8_t, quick_elements> elements{};
+  for (std::size_t bit = 0; bit < quick_elements; ++bit) {
+    const std::size_t lane = bit % 16 / registers * 4 + bit / 16;
+    elements[bit] = static_cast<std::uint8_t>(bit % registers * lanes + element_in_lane(lane, N));
+  }
+  return elements;
+}();
+
+struct Run {
+  const double* ulps;
+  std::size_t blocks;
+  std::uint64_t floor;  // patterns below it are not chosen
+};
+
+// What is chosen of a run: its elements from the floor on.
 struct Chosen {
   double* values;
   std::size_t count = 0;
-  std::int64_t largest = 0;  // the pattern of the largest element, chosen or not; negative if there is none
+  bool above_zero = false;  // is any element, chosen or not?
 };
 
+// Of a block those that have a bit, if they are not below the floor after all.
 template <std::size_t N>
-[[gnu::always_inline]] inline void count_all(const double* ulps, std::size_t places, std::int64_t floor,
-                                             std::uint32_t* counts, Chosen& chosen) {
-  using Long = typename WordLanes<N>::Long;
-  using Words = typename WordLanes<N>::Words;
-  constexpr std::size_t counters = 16;
-  const std::size_t pairs = (places + 2 * N - 1) / (2 * N);
-  Words upper[WordLanes<N>::pairs];
-  Long largest = Long{} - 1, from_floor{};
-  for (std::size_t i = 0; i < pairs; ++i) {
-    Long even, odd;
-    std::memcpy(&even, ulps + 2 * N * i, sizeof even);
-    std::memcpy(&odd, ulps + 2 * N * i + N, sizeof odd);
-    upper[i] = reinterpret_cast<Words>(
-        reinterpret_cast<Long>(reinterpret_cast<typename LanesOf<N>::Bits>(even + mantissa) >> 32) |
-        ((odd + mantissa) & upper_bits));
-    const Long greater = even < odd ? odd : even;
-    largest = largest < greater ? greater : largest;
-    from_floor |= (even >= floor) & static_cast<std::int64_t>(std::uint64_t{1} << (2 * i));
-    from_floor |= (odd >= floor) & static_cast<std::int64_t>(std::uint64_t{2} << (2 * i));
+[[gnu::always_inline]] inline void choose(const double* ulps, std::uint64_t bits, std::uint64_t floor, Chosen& chosen) {
+  double* const values = chosen.values;
+  std::size_t count = chosen.count;
+  if (bits == ~std::uint64_t{0} && floor == 0) {
+    std::memcpy(values + count, ulps, quick_elements * sizeof *ulps);
+    count += quick_elements;
+  } else {
+    for (; bits != 0; bits &= bits - 1) {
+      const double value = ulps[element_of_bit<N>[static_cast<std::size_t>(std::countr_zero(bits))]];
+      values[count] = value;
+      count += std::bit_cast<std::uint64_t>(value) >= floor ? 1 : 0;
+    }
   }
-  raise_to_largest<N>(largest);
-  chosen.largest = largest[0];
-  const std::int32_t top = upper_half(std::bit_cast<double>(chosen.largest));
-  for (std::size_t edge = 0; edge < edges && upper_edges[edge] < top; ++edge) {
+  chosen.count = count;
+}
+
+template <std::size_t N>
+[[gnu::always_inline]] inline void count_all(const Run& run, std::uint16_t* counts, Chosen& chosen) {
+  using Lanes = WordLanes<N>;
+  using Words = typename Lanes::Words;
+  const std::int16_t floor = word_of(static_cast<std::int64_t>(run.floor));
+  Words words[quick_blocks * Lanes::registers], largest = Words{} - std::int16_t{1};
+  for (std::size_t block = 0; block < run.blocks; ++block) {
+    const double* const ulps = run.ulps + quick_elements * block;
+    Words from_floor{};
+    for (std::size_t i = 0; i < Lanes::registers; ++i) {
+      Words these;
+      read_words<N>(ulps + Lanes::lanes * i, these);
+      words[Lanes::registers * block + i] = these;
+      largest = largest < these ? these : largest;
+      from_floor |= (these >= floor) & static_cast<std::int16_t>(1U << i);
+    }
+    choose<N>(ulps, join_bits<N>(from_floor), run.floor, chosen);
+  }
+  std::int16_t top = -1;
+  for (std::size_t lane = 0; lane < Lanes::lanes; ++lane) top = std::max<std::int16_t>(top, largest[lane]);
+  chosen.above_zero = top > 0;
+  for (std::size_t edge = 0; edge_words[edge] < top; ++edge) {
     Words above;
-    std::memcpy(&above, counts + counters * edge, sizeof above);
-    for (std::size_t i = 0; i < pairs; ++i) above = upper[i] > upper_edges[edge] ? above + 1 : above;
-    std::memcpy(counts + counters * edge, &above, sizeof above);
+    std::memcpy(&above, counts + UlpCounts::counters * edge, sizeof above);
+    for (std::size_t block = 0; block < run.blocks; ++block)
+      for (std::size_t i = 0; i < Lanes::registers; ++i)
+        above -= words[Lanes::registers * block + i] > edge_words[edge];
+    std::memcpy(counts + UlpCounts::counters * edge, &above, sizeof above);
   }
-  join_bits<N>(from_floor);  // into lane 0
-  if (from_floor[0] == -1) {
-    std::memcpy(chosen.values, ulps, quick_elements * sizeof *ulps);
-    chosen.count = quick_elements;
-    return;
-  }
-  for (auto bits = static_cast<std::uint64_t>(from_floor[0]); bits != 0; bits &= bits - 1)
-    chosen.values[chosen.count++] = ulps[element_of<N>(static_cast<std::size_t>(std::countr_zero(bits)))];
 }
 
 #if QKCTS_WIDE_LANES
-QKCTS_WIDEST void count_widest(const double* ulps, std::size_t places, std::int64_t floor, std::uint32_t* counts,
-                               Chosen& chosen) {
-  count_all<8>(ulps, places, floor, counts, chosen);
-}
-QKCTS_WIDE void count_wide(const double* ulps, std::size_t places, std::int64_t floor, std::uint32_t* counts,
-                           Chosen& chosen) {
-  count_all<4>(ulps, places, floor, counts, chosen);
+QKCTS_WIDE void count_wide(const Run& run, std::uint16_t* counts, Chosen& chosen) {
+  count_all<4>(run, counts, chosen);
 }
 #endif
 
-void count_in_lanes(std::size_t lanes, const double* ulps, std::size_t places, std::int64_t floor,
-                    std::uint32_t* counts, Chosen& chosen) {
+// (The widest lanes that lane_count() speaks of have no instructions for words.)
+void count_in_lanes(std::size_t lanes, const Run& run, std::uint16_t* counts, Chosen& chosen) {
 #if QKCTS_WIDE_LANES
-  if (lanes == 8) return count_widest(ulps, places, floor, counts, chosen);
-  if (lanes == 4) return count_wide(ulps, places, floor, counts, chosen);
+  if (lanes >= 4) return count_wide(run, counts, chosen);
 #endif
   (void)lanes;
-  count_all<2>(ulps, places, floor, counts, chosen);
+  count_all<2>(run, counts, chosen);
 }
 
 }  // namespace
 
 void UlpCounts::add(double ulps) {
   ++count_;
-  top_ = std::max(top_, ulps);
-  for (std::size_t edge = 0; edge < edges && upper_edges[edge] < upper_half(ulps); ++edge) ++above_[edge][0];
-  if (std::bit_cast<std::uint64_t>(ulps) >= largest_.floor()) largest_.add(&ulps, 1);
+  const auto pattern = std::bit_cast<std::uint64_t>(ulps);
+  for (std::size_t edge = 0; edge < edges && ulps > histogram_edges[edge]; ++edge) ++above_[edge];
+  if (pattern >= largest_.floor()) largest_.add(&ulps, 1);
 }
 
-double UlpCounts::add(const std::array<double, quick_elements>& ulps, std::size_t places, std::size_t count) {
+bool UlpCounts::add(const double* ulps, std::size_t blocks, std::size_t count) {
+  if (blocks_ + blocks > blocks_counted) gather();
+  blocks_ += blocks;
   Chosen chosen{largest_.room()};
-  count_in_lanes(lanes_, ulps.data(), places, static_cast<std::int64_t>(largest_.floor()), above_[0].data(), chosen);
+  count_in_lanes(lanes_, {ulps, blocks, largest_.floor()}, counts_[0].data(), chosen);
   largest_.take(chosen.count);
   count_ += count;
-  const double largest = chosen.largest < 0 ? 0 : std::bit_cast<double>(chosen.largest);
-  top_ = std::max(top_, largest);
-  return largest;
+  return chosen.above_zero;
 }
 
-std::array<std::uint64_t, edges + 1> UlpCounts::histogram() const {
+void UlpCounts::gather() {
+  for (std::size_t edge = 0; edge < edges; ++edge)
+    for (std::uint16_t& counter : counts_[edge]) above_[edge] += std::exchange(counter, 0);
+  blocks_ = 0;
+}
+
+std::array<std::uint64_t, edges + 1> UlpCounts::histogram() {
+  gather();
   std::array<std::uint64_t, edges + 1> histogram{};
   std::uint64_t before = count_;
   for (std::size_t edge = 0; edge < edges; ++edge) {
-    std::uint64_t above = 0;
-    for (const std::uint32_t counter : above_[edge]) above += counter;
-    histogram[edge] = before - above;
-    before = above;
+    histogram[edge] = before - above_[edge];
+    before = above_[edge];
   }
   histogram[edges] = before;
   return histogram;

@@ -20,21 +20,26 @@ class UlpCounts {
 
   // ulps >= 0, infinity too.
   void add(double ulps);
-  // `count` of them at the first `places` of a block, at the others no_ulps. The largest of them, 0 if there is none.
-  double add(const std::array<double, quick_elements>& ulps, std::size_t places, std::size_t count);
+  // `count` of them in whole blocks, a run at most; at other places there is no_ulps. Is one of them above 0?
+  bool add(const double* ulps, std::size_t blocks, std::size_t count);
 
   std::uint64_t count() const { return count_; }
-  std::array<std::uint64_t, histogram_edges.size() + 1> histogram() const;
+  std::array<std::uint64_t, histogram_edges.size() + 1> histogram();
   // The one with so many before it in falling order.
-  double in_place(std::size_t before) const { return before == 0 ? top_ : largest_.in_place(before); }
+  double in_place(std::size_t before) const { return largest_.in_place(before); }
+
+  static constexpr std::size_t counters = 16;  // side by side, of which every machine uses as many as it has lanes for
 
  private:
-  static constexpr std::size_t counters = 16;  // side by side, of which every machine uses as many as it has lanes for
+  // Of a block a counter takes 4 or 8 elements.
+  static constexpr std::size_t blocks_counted = 65535 / 8;
+  void gather();
 
   std::size_t lanes_;
   std::uint64_t count_ = 0;
-  double top_ = 0;
-  alignas(64) std::array<std::array<std::uint32_t, counters>, histogram_edges.size()> above_{};  // each edge
+  std::array<std::uint64_t, histogram_edges.size()> above_{};  // each edge, without the last blocks
+  std::size_t blocks_ = 0;
+  alignas(64) std::array<std::array<std::uint16_t, counters>, histogram_edges.size()> counts_{};  // of those
   LargestValues largest_;
 };
 

@@ -43,8 +43,8 @@ TEST(UlpCounts, EveryClassEndsAtItsEdge) {
             ulps[i] = values[random() % largest];
             these.push_back(ulps[i]);
           }
-          const double top = counts.add(ulps, block, these.size());
-          EXPECT_EQ(top, these.empty() ? 0 : *std::max_element(these.begin(), these.end()));
+          EXPECT_EQ(counts.add(ulps.data(), 1, these.size()),
+                    std::any_of(these.begin(), these.end(), [](double value) { return value > 0; }));
           all.insert(all.end(), these.begin(), these.end());
           const double alone = values[random() % largest];
           counts.add(alone);
@@ -69,7 +69,7 @@ TEST(UlpCounts, WhatIsAsLargeAsTheFloorCounts) {
     for (std::size_t n = 0; n < number; n += quick_elements) {
       std::array<double, quick_elements> block;
       block.fill(ulps);
-      counts.add(block, block.size(), block.size());
+      counts.add(block.data(), 1, block.size());
       all.insert(all.end(), block.begin(), block.end());
     }
   };
@@ -79,6 +79,33 @@ TEST(UlpCounts, WhatIsAsLargeAsTheFloorCounts) {
   add(1500, 0.25);
   std::sort(all.begin(), all.end(), std::greater<>());
   for (const std::size_t place : {0, 1400, 1600, 1999}) EXPECT_EQ(counts.in_place(place), all[place]);
+}
+
+// More blocks than the narrow counters take, in runs of every length; the last block of a run may have gaps.
+TEST(UlpCounts, CountersDoNotRunOver) {
+  std::mt19937_64 random(3);
+  for (std::size_t lanes = 2; lanes <= lane_count(); lanes *= 2) {
+    UlpCounts counts(100, lanes);
+    std::array<std::uint64_t, histogram_edges.size() + 1> expected{};
+    std::uint64_t count = 0;
+    std::array<double, quick_run> ulps;
+    for (std::size_t round = 0; round < 9000; ++round) {
+      const std::size_t blocks = 1 + round % quick_blocks, gaps = round % 3;
+      for (std::size_t i = 0; i < blocks * quick_elements; ++i)
+        ulps[i] = static_cast<double>((i * 7 + round) % 64) * 0.3;
+      for (std::size_t gap = 0; gap < gaps; ++gap) ulps[blocks * quick_elements - 1 - gap] = no_ulps;
+      const std::size_t these = blocks * quick_elements - gaps;
+      EXPECT_TRUE(counts.add(ulps.data(), blocks, these));
+      count += these;
+      for (std::size_t i = 0; i < these; ++i)
+        ++expected[static_cast<std::size_t>(std::lower_bound(histogram_edges.begin(), histogram_edges.end(), ulps[i]) -
+                                            histogram_edges.begin())];
+    }
+    EXPECT_GT(count, 65536U * 16);
+    EXPECT_EQ(counts.histogram(), expected);
+    EXPECT_EQ(counts.count(), count);
+    EXPECT_EQ(counts.in_place(0), 63 * 0.3);
+  }
 }
 
 }  // namespace
