@@ -55,7 +55,7 @@ std::vector<std::string_view> selected_slugs(const CorpusReader& corpus, const R
   return slugs;
 }
 
-std::vector<std::string_view> shared_out(const std::vector<std::string_view>& slugs, const CaseShare& share,
+std::vector<std::string_view> shared_out(std::vector<std::string_view> slugs, const CaseShare& share,
                                          RelationSession& relations) {
   if (share.count == 1) return slugs;
   std::vector<std::string_view> mine;

@@ -16,7 +16,7 @@ namespace qkcts {
 std::vector<std::string_view> selected_slugs(const CorpusReader& corpus, const RunRequest& request);
 
 // The cases of this share; of the relations those stay whose last case is among them.
-std::vector<std::string_view> shared_out(const std::vector<std::string_view>& slugs, const CaseShare& share,
+std::vector<std::string_view> shared_out(std::vector<std::string_view> slugs, const CaseShare& share,
                                          RelationSession& relations);
 
 // Of all cases and relations of the corpus.

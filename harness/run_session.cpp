@@ -234,9 +234,9 @@ std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress
       known_failure_uses(request.known_failures, record.corpus_suite,
                          request.known_failures_day.empty() ? record.started.substr(0, 10) : request.known_failures_day,
                          all_names(corpus));
-  const std::vector<std::string_view> selected = selected_slugs(corpus, request);
+  std::vector<std::string_view> selected = selected_slugs(corpus, request);
   RelationSession relations(corpus, request.case_glob, selected);
-  const std::vector<std::string_view> slugs = shared_out(selected, request.share, relations);
+  const std::vector<std::string_view> slugs = shared_out(std::move(selected), request.share, relations);
   Session session(request, progress, corpus, relations, record, std::move(lanes));
   session.open();
 
