@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,11 +19,13 @@ class WriteError : public std::runtime_error {
 // Throws InputError "PATH: reason" if it is no readable regular file or longer than so many bytes.
 std::string read_text_file(const std::string& path, std::uint64_t longest = std::uint64_t{64} << 20);
 
+// The same, to be read piece by piece.
+std::ifstream open_text_file(const std::string& path, std::uint64_t longest);
+
 // Throws WriteError "PATH: reason" where a new file would take the place of what is no regular file: a device, a pipe.
 void require_replaceable(const std::string& path);
 
-// Temporary name in the same folder, fsync, rename. Throws WriteError "PATH: reason" and leaves no temporary file
-// behind.
+// As that of growing_file.hpp, in one piece.
 void write_file_atomically(const std::string& path, std::string_view text);
 
 }  // namespace qkcts

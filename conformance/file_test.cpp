@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "conformance/contract.hpp"
+#include "conformance/growing_file.hpp"
 
 namespace qkcts {
 namespace {
@@ -57,6 +63,37 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldFile) {
   EXPECT_TRUE(std::filesystem::is_directory(path));
   EXPECT_EQ(entries(), 1U) << "no temporary file stays behind";
   EXPECT_THROW(write_file_atomically(folder / "absent" / "file", "new"), WriteError);
+}
+
+// As by a second Ctrl-C while a report is written.
+TEST_F(FileTest, AKilledWriterLeavesNothing) {
+  const int nameless = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (nameless < 0) GTEST_SKIP() << "no file without a name in this file system";
+  ::close(nameless);
+  const std::string path = folder / "report";
+  write_file_atomically(path, "old");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    write_file_atomically(path, [](const TextSink& sink) {
+      sink(std::string(1 << 20, 'x'));
+      ::raise(SIGKILL);
+    });
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(read_text_file(path), "old");
+  EXPECT_EQ(entries(), 1U);
+}
+
+// What a killed process of the same number left is no obstacle.
+TEST_F(FileTest, ATemporaryNameThatIsTakenIsNoObstacle) {
+  const std::string path = folder / "report";
+  std::ofstream(path + ".partial." + std::to_string(::getpid())) << "rest";
+  write_file_atomically(path, "new");
+  EXPECT_EQ(read_text_file(path), "new");
+  EXPECT_EQ(entries(), 1U);
 }
 
 TEST_F(FileTest, APipeIsNotReplaced) {

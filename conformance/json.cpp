@@ -3,12 +3,15 @@
 
 #include <charconv>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "conformance/contract.hpp"
+#include "conformance/file.hpp"
 #include "conformance/json_in_parts.hpp"
 
 namespace qkcts {
@@ -16,12 +19,13 @@ namespace {
 
 constexpr int deepest = 64;
 
-std::string place(std::string_view text, std::size_t byte) {
+template <class Character>
+std::string place(Character character, Character end, std::size_t byte) {
   std::size_t line = 1;
   std::size_t column = 1;
-  for (std::size_t i = 0; i + 1 < byte && i < text.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < byte && character != end; ++i, ++character) {
     ++column;
-    if (text[i] == '\n') {
+    if (*character == '\n') {
       ++line;
       column = 1;
     }
@@ -92,14 +96,10 @@ void append(const Json& value, std::string& text) {
   }
 }
 
-}  // namespace
-
-Json parse_json(std::string_view text, std::string_view origin) {
-  return parse_json_in_parts(text, origin, {}, nullptr);
-}
-
-Json parse_json_in_parts(std::string_view text, std::string_view origin, std::string_view key,
-                         const std::function<void(const Json& item)>& take) {
+// `parse` reads the document, `place_of` says where in it a byte is.
+Json parsed_in_parts(std::string_view origin, std::string_view key, const std::function<void(const Json& item)>& take,
+                     const std::function<Json(const Json::parser_callback_t& watch)>& parse,
+                     const std::function<std::string(std::size_t byte)>& place_of) {
   std::vector<Open> open;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     switch (event) {
@@ -131,12 +131,36 @@ Json parse_json_in_parts(std::string_view text, std::string_view origin, std::st
     return true;
   };
   try {
-    return Json::parse(text.begin(), text.end(), watch);
+    return parse(watch);
   } catch (const Json::parse_error& error) {
-    throw InputError(fmt::format("{}:{}: {}", origin, place(text, error.byte), reason_of(error)));
+    throw InputError(fmt::format("{}:{}: {}", origin, place_of(error.byte), reason_of(error)));
   } catch (const Json::exception& error) {
     throw InputError(fmt::format("{}: {}", origin, reason_of(error)));
   }
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, std::string_view origin) {
+  return parse_json_in_parts(text, origin, {}, nullptr);
+}
+
+Json parse_json_in_parts(std::string_view text, std::string_view origin, std::string_view key,
+                         const std::function<void(const Json& item)>& take) {
+  return parsed_in_parts(
+      origin, key, take, [&](const auto& watch) { return Json::parse(text.begin(), text.end(), watch); },
+      [&](std::size_t byte) { return place(text.begin(), text.end(), byte); });
+}
+
+Json parse_json_file_in_parts(const std::string& path, std::uint64_t longest, std::string_view key,
+                              const std::function<void(const Json& item)>& take) {
+  std::ifstream file = open_text_file(path, longest);
+  return parsed_in_parts(
+      path, key, take, [&](const auto& watch) { return Json::parse(file, watch); },
+      [&](std::size_t byte) {
+        std::ifstream again = open_text_file(path, longest);
+        return place(std::istreambuf_iterator<char>(again), {}, byte);
+      });
 }
 
 std::string canonical_text(const Json& value) {

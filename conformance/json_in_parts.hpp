@@ -2,7 +2,9 @@
 // A JSON document too long to be held whole.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "conformance/json.hpp"
@@ -13,5 +15,9 @@ namespace qkcts {
 // and the list that is returned is empty.
 Json parse_json_in_parts(std::string_view text, std::string_view origin, std::string_view key,
                          const std::function<void(const Json& item)>& take);
+
+// The same of a file, of which no more than some kilobytes stand in memory. Throws as read_text_file() does, too.
+Json parse_json_file_in_parts(const std::string& path, std::uint64_t longest, std::string_view key,
+                              const std::function<void(const Json& item)>& take);
 
 }  // namespace qkcts

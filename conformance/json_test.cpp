@@ -6,8 +6,12 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <string>
 
 #include "conformance/contract.hpp"
+#include "conformance/file.hpp"
+#include "conformance/json_in_parts.hpp"
 
 namespace qkcts {
 namespace {
@@ -61,6 +65,37 @@ TEST(ParseJson, ARepeatedKeyIsNamedWithItsObject) {
             "file: /g/3/b: key \"c\" occurs twice in one object");
   EXPECT_EQ(refusal(R"([{"line\nbreak": 1, "line\nbreak": 1}])"),
             "file: /0: key \"line break\" occurs twice in one object");
+}
+
+// What is handed over, what is returned, and what is said of a fault.
+std::string told(const std::function<Json(const std::function<void(const Json& item)>& take)>& parse) {
+  std::string items;
+  try {
+    const Json rest = parse([&](const Json& item) { items += item.dump() + "\n"; });
+    return items + rest.dump();
+  } catch (const InputError& error) {
+    return items + error.what();
+  }
+}
+
+TEST(ParseJson, AFileIsReadInPartsAsItsTextIs) {
+  const std::string path = testing::TempDir() + "/in_parts.json";
+  for (const std::string text :
+       {R"({"a": 1, "list": [{"b": 2}, {"b": [3, {"c": 4}]}], "other": [{"d": 5}]})", "{\n \"list\": [{},\n  {b}]}",
+        R"({"list": [{"b": 2}, {"b": 1, "b": 2}]})", R"({"list": [{"b": 2})", R"({"list": []} more)", "", "7"}) {
+    write_file_atomically(path, text);
+    EXPECT_EQ(told([&](const auto& take) { return parse_json_file_in_parts(path, 1000, "list", take); }),
+              told([&](const auto& take) { return parse_json_in_parts(text, path, "list", take); }));
+  }
+  EXPECT_NE(told([&](const auto& take) {
+              return parse_json_in_parts(R"({"list": [{"b": 2}]})", "x", "list", take);
+            }).find("{\"b\":2}\n{\"list\":[]}"),
+            std::string::npos);
+  write_file_atomically(path, std::string(1001, ' '));
+  EXPECT_NE(told([&](const auto& take) {
+              return parse_json_file_in_parts(path, 1000, "list", take);
+            }).find("is longer than 1000 bytes"),
+            std::string::npos);
 }
 
 }  // namespace

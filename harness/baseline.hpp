@@ -41,8 +41,10 @@ std::string machine_class(const RunRecord& record);
 // The judged stages of a run that do not violate: what failed is no measure.
 BaselineRun baseline_of(const RunRecord& record, const std::string& machine_class);
 
-// Throws InputError naming `origin` and the JSON pointer of the first fault. A run.json is a baseline of one run.
+// Throws InputError naming `origin` and the JSON pointer of the first fault.
 Baseline baseline_from_json(std::string_view text, std::string_view origin);
+// A file of it, or a run.json, which is a baseline of one run.
+Baseline read_baseline(const std::string& path);
 std::string baseline_json_text(const Baseline& baseline);
 
 struct BaselineChange {

@@ -4,8 +4,10 @@
 
 #include <set>
 
+#include "conformance/file.hpp"
 #include "conformance/json_schema.hpp"
 #include "harness/baseline.hpp"
+#include "harness/file_kind.hpp"
 #include "harness/record_values.hpp"
 
 namespace qkcts {
@@ -53,10 +55,6 @@ std::string words(const std::string& text) {
 
 Baseline baseline_from_json(std::string_view text, std::string_view origin) {
   const Json document = parse_json(text, origin);
-  if (document.is_object() && document.value("schema", Json()) == "qkcts-run/1") {
-    const RunRecord record = record_from_json(text, origin);
-    return {{baseline_of(record, machine_class(record))}};
-  }
   require_schema(document, "baseline", origin);
   Baseline baseline;
   for (const JsonAt& one : JsonAt(document, std::string(origin))["runs"].items()) {
@@ -66,6 +64,12 @@ Baseline baseline_from_json(std::string_view text, std::string_view origin) {
     baseline.runs.push_back(std::move(run));
   }
   return baseline;
+}
+
+Baseline read_baseline(const std::string& path) {
+  if (file_kind(path) != FileKind::run) return baseline_from_json(read_text_file(path), path);
+  const RunRecord record = read_run_record(path);
+  return {{baseline_of(record, machine_class(record))}};
 }
 
 std::string baseline_json_text(const Baseline& baseline) {

@@ -16,101 +16,49 @@ CaseResults::CaseResults(const CaseResults& other) {
 }
 
 CaseResults& CaseResults::operator=(const CaseResults& other) {
-  CaseResults copy(other);
-  swap(copy);
-  return *this;
-}
-
-void CaseResults::swap(CaseResults& other) noexcept {
-  std::swap(pages_, other.pages_);
-  std::swap(file_, other.file_);
-  std::swap(file_end_, other.file_end_);
-  std::swap(clock_, other.clock_);
-  std::swap(size_, other.size_);
+  return *this = CaseResults(other);
 }
 
 CaseResult& CaseResults::operator[](std::size_t number) {
-  std::vector<CaseResult>& cases = page(number);
-  pages_[number / page_size].changed = true;
-  return cases[number % page_size];
+  Kept& kept = at_hand(number);
+  kept.changed = true;
+  return kept.result;
 }
 
 CaseResult& CaseResults::push_back(CaseResult result) {
-  if (size_ % page_size == 0) {
-    pages_.emplace_back();
-    pages_.back().cases.reserve(page_size);
-  }
-  std::vector<CaseResult>& last = page(size_);
-  pages_.back().changed = true;
-  ++size_;
-  last.push_back(std::move(result));
-  put_aside(pages_.back());
-  return last.back();
-}
-
-void CaseResults::pop_back() {
-  page(size_ - 1).pop_back();
-  pages_.back().changed = true;
-  if (--size_ % page_size == 0) pages_.pop_back();
+  const std::size_t number = size();
+  if (kept_.size() <= number && number < in_memory) kept_.emplace_back();
+  Kept& kept = kept_[number % in_memory];
+  put_aside(kept);
+  put_aside_.emplace_back();
+  kept = {number, std::move(result), true};
+  return kept.result;
 }
 
 void CaseResults::resize(std::size_t count) {
-  while (size_ > count) pop_back();
-  while (size_ < count) emplace_back();
+  while (size() > count) pop_back();
+  while (size() < count) emplace_back();
 }
 
 void CaseResults::clear() {
-  CaseResults empty;
-  swap(empty);
+  *this = CaseResults();
 }
 
-std::size_t CaseResults::cases_in_memory() const {
-  std::size_t count = 0;
-  for (const Page& one : pages_) count += one.cases.size();
-  return count;
+CaseResults::Kept& CaseResults::at_hand(std::size_t number) const {
+  Kept& kept = kept_[number % in_memory];
+  if (kept.number == number) return kept;
+  put_aside(kept);
+  const std::vector<std::byte> bytes = file_.get(put_aside_[number]);
+  MessageReader reader(bytes);
+  kept = {number, get_case(reader), false};
+  return kept;
 }
 
-std::vector<CaseResult>& CaseResults::page(std::size_t number) const {
-  Page& wanted = pages_[number / page_size];
-  wanted.looked_at = ++clock_;
-  if (!wanted.in_memory) {
-    const std::vector<std::byte> bytes = file_.read(wanted.place, wanted.bytes);
-    MessageReader reader(bytes);
-    std::vector<CaseResult> cases;
-    cases.reserve(page_size);
-    for (std::size_t i = 0; i < wanted.count; ++i) cases.push_back(get_case(reader));
-    wanted.cases = std::move(cases);
-    wanted.in_memory = true;
-    wanted.changed = false;
-    put_aside(wanted);
-  }
-  return wanted.cases;
-}
-
-void CaseResults::put_aside(const Page& kept) const {
-  if (pages_.size() <= pages_in_memory) return;
-  std::size_t in_memory = 0;
-  Page* oldest = nullptr;
-  for (Page& one : pages_) {
-    if (!one.in_memory) continue;
-    ++in_memory;
-    if (&one != &kept && (oldest == nullptr || one.looked_at < oldest->looked_at)) oldest = &one;
-  }
-  if (in_memory <= pages_in_memory || oldest == nullptr) return;
-  if (oldest->changed) {
-    MessageWriter writer;
-    for (const CaseResult& result : oldest->cases) put_case(writer, result);
-    const std::size_t bytes = writer.bytes().size();
-    const bool fits = bytes <= oldest->bytes;
-    const std::uint64_t place = fits ? oldest->place : file_end_;
-    if (!file_.write(place, writer.bytes())) return;
-    if (!fits) file_end_ += bytes;
-    oldest->place = place;
-    oldest->bytes = bytes;
-    oldest->count = oldest->cases.size();
-  }
-  oldest->cases = {};
-  oldest->in_memory = false;
+void CaseResults::put_aside(const Kept& kept) const {
+  if (!kept.changed || kept.number >= size()) return;
+  MessageWriter writer;
+  put_case(writer, kept.result);
+  put_aside_[kept.number] = file_.put(writer.bytes(), put_aside_[kept.number]);
 }
 
 }  // namespace qkcts

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of a run: a list that takes the same memory however long it is. Of a long one only the pages that were
-// looked at last stand in memory; the others wait in a temporary file.
+// The cases of a run: a list that takes the same memory however long it is. Of a long one few cases stand in memory;
+// the others wait in a temporary file.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <deque>
 #include <initializer_list>
 #include <iterator>
 #include <vector>
@@ -14,11 +14,12 @@
 
 namespace qkcts {
 
-// Used like a std::vector, but for this: a reference holds until cases of `pages_in_memory` other pages were asked for.
-// Whoever keeps cases for longer keeps their numbers. Where there is no room for a temporary file all stays in memory.
+// Used like a std::vector, but for this: cases whose numbers differ by a multiple of `in_memory` share a place in
+// memory, so that a reference to one holds until the other is asked for. Whoever keeps cases for longer keeps their
+// numbers.
 class CaseResults {
  public:
-  static constexpr std::size_t page_size = 32, pages_in_memory = 8;
+  static constexpr std::size_t in_memory = 256;
 
   template <class List, class Result>
   class Place {
@@ -52,49 +53,40 @@ class CaseResults {
   CaseResults(std::initializer_list<CaseResult> results);
   CaseResults(const CaseResults& other);
   CaseResults& operator=(const CaseResults& other);
-  CaseResults(CaseResults&& other) noexcept { swap(other); }
-  CaseResults& operator=(CaseResults&& other) noexcept {
-    swap(other);
-    return *this;
-  }
+  CaseResults(CaseResults&& other) noexcept = default;
+  CaseResults& operator=(CaseResults&& other) noexcept = default;
   ~CaseResults() = default;
 
-  std::size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  const CaseResult& operator[](std::size_t number) const { return page(number)[number % page_size]; }
+  std::size_t size() const { return put_aside_.size(); }
+  bool empty() const { return size() == 0; }
+  const CaseResult& operator[](std::size_t number) const { return at_hand(number).result; }
   CaseResult& operator[](std::size_t number);
-  const CaseResult& back() const { return (*this)[size_ - 1]; }
-  CaseResult& back() { return (*this)[size_ - 1]; }
+  const CaseResult& back() const { return (*this)[size() - 1]; }
+  CaseResult& back() { return (*this)[size() - 1]; }
   const_iterator begin() const { return {*this, 0}; }
-  const_iterator end() const { return {*this, size_}; }
+  const_iterator end() const { return {*this, size()}; }
   iterator begin() { return {*this, 0}; }
-  iterator end() { return {*this, size_}; }
+  iterator end() { return {*this, size()}; }
 
   CaseResult& push_back(CaseResult result);
   CaseResult& emplace_back() { return push_back({}); }
-  void pop_back();
+  void pop_back() { put_aside_.pop_back(); }
   void resize(std::size_t count);
   void clear();
 
-  std::size_t cases_in_memory() const;
-
  private:
-  struct Page {
-    std::vector<CaseResult> cases;
-    bool in_memory = true, changed = true;  // changed: what the file holds of it is old
-    std::uint64_t place = 0;                // in the file
-    std::size_t bytes = 0, count = 0;       // there, and the cases that they are; 0: nothing
-    std::uint64_t looked_at = 0;
+  struct Kept {
+    std::size_t number = 0;
+    CaseResult result;
+    bool changed = false;  // what the file holds of it is old
   };
-  void swap(CaseResults& other) noexcept;
-  std::vector<CaseResult>& page(std::size_t number) const;
-  void put_aside(const Page& kept) const;
+  Kept& at_hand(std::size_t number) const;
+  void put_aside(const Kept& kept) const;
 
-  // Which pages are where is no part of what the list says.
-  mutable std::vector<Page> pages_;
+  // Which cases are where is no part of what the list says.
+  mutable std::deque<Kept> kept_;                    // case `number` has its place in memory at number % in_memory
+  mutable std::vector<SpoolFile::Place> put_aside_;  // of each case, once it had to make room for another
   mutable SpoolFile file_;
-  mutable std::uint64_t file_end_ = 0, clock_ = 0;
-  std::size_t size_ = 0;
 };
 
 }  // namespace qkcts

@@ -13,7 +13,7 @@
 namespace qkcts {
 namespace {
 
-constexpr std::size_t many = 3 * CaseResults::page_size * CaseResults::pages_in_memory + 5;
+constexpr std::size_t many = 3 * CaseResults::in_memory + 5;
 
 // Cases of every kind, each with a name of its own.
 std::vector<CaseResult> different_results() {
@@ -65,10 +65,14 @@ TEST(CaseResults, KeepsChangesOfCasesThatWerePutAside) {
 TEST(CaseResults, ShrinksAndGrows) {
   std::vector<CaseResult> results = different_results();
   CaseResults list = listed(results);
-  while (list.size() > 2 * CaseResults::page_size - 1) list.pop_back();
-  list.push_back(results.back());
-  results[2 * CaseResults::page_size - 1] = results.back();
-  results.resize(2 * CaseResults::page_size);
+  for (const std::size_t rest : {CaseResults::in_memory + 3, CaseResults::in_memory, std::size_t{7}}) {
+    while (list.size() > rest) list.pop_back();
+    list.push_back(results.back());
+    results[rest] = results.back();
+    results.resize(rest + 1);
+    expect_same(list, results);
+  }
+  while (list.size() < many) results.push_back(list.push_back(full_record().cases[0]));
   expect_same(list, results);
   list.clear();
   EXPECT_TRUE(list.empty());
@@ -103,16 +107,16 @@ TEST(CaseResults, StaysInMemoryWhereThereIsNoRoom) {
   expect_same(list, results);
 }
 
-// A reference holds while few others are asked for: the controls of what the class says of itself.
-TEST(CaseResults, HoldsFewPagesInMemory) {
+// The controls of what the class says of its references.
+TEST(CaseResults, AReferenceHoldsUntilACaseThatSharesItsPlaceIsAskedFor) {
   const CaseResults list = listed(different_results());
-  const CaseResult* const first = &list[0];
-  EXPECT_EQ(&list[CaseResults::page_size - 1], first + CaseResults::page_size - 1);
-  for (std::size_t page = 1; page < CaseResults::pages_in_memory; ++page)
-    static_cast<void>(list[page * CaseResults::page_size]);
-  EXPECT_EQ(&list[0], first);
-  EXPECT_LE(list.cases_in_memory(), CaseResults::pages_in_memory * CaseResults::page_size);
-  EXPECT_GE(list.cases_in_memory(), CaseResults::page_size);
+  const CaseResult& first = list[0];
+  for (std::size_t number = 1; number < many; ++number)
+    if (number % CaseResults::in_memory != 0) static_cast<void>(list[number]);
+  EXPECT_EQ(&list[0], &first);
+  EXPECT_EQ(first.slug, "many/0");
+  static_cast<void>(list[CaseResults::in_memory]);
+  EXPECT_EQ(first.slug, "many/256");
 }
 
 // Piece by piece, and as the JSON library would write the whole of it.

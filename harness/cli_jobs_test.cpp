@@ -166,6 +166,10 @@ TEST_F(JobsCli, WhatIsReadyAtTheEndIsJudged) {
   EXPECT_GE(cases["pass"].get<int>(), 1) << cases.dump();
   EXPECT_EQ(cases["pass"].get<int>() + cases["not_run"].get<int>(), 6) << cases.dump();
   EXPECT_GE(cases["not_run"].get<int>(), 1) << cases.dump();
+  const std::string part = content(path("ready/run.part"));
+  EXPECT_EQ(parse_json(part.substr(0, part.find('\n')), "run.part")["run"]["machine"]["worker_memory_mib"],
+            worker_memory("ready"))
+      << "what the first line says before any case was run";
 }
 
 // By an adapter that replaces it when it is started, between the opening here and that in the lanes.

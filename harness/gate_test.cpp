@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
+#include <filesystem>
 #include <functional>
 #include <limits>
 
+#include "conformance/file.hpp"
 #include "harness/sample_record.hpp"
 
 namespace qkcts {
@@ -187,9 +188,18 @@ TEST(Baseline, FilesComeBackAsTheyWere) {
   const std::string text = baseline_json_text(baseline);
   EXPECT_EQ(baseline_json_text(baseline_from_json(text, "b.json")), text);
   EXPECT_EQ(baseline.runs.size(), 2u);
+  const std::string path = testing::TempDir() + "/baseline.json";
+  write_file_atomically(path, text);
+  EXPECT_EQ(baseline_json_text(read_baseline(path)), text);
+}
+
+// That of 10,000 cases is longer than any baseline may be.
+TEST(Baseline, ARunIsOneHoweverLong) {
   const RunRecord run = with_figures(0.1, 0.4);
-  EXPECT_EQ(baseline_json_text(baseline_from_json(run_json_text(run), "run.json")),
-            baseline_json_text(baseline_from(run)));
+  const std::string path = testing::TempDir() + "/long_run.json";
+  write_file_atomically(path, run_json_text(run) + std::string(std::size_t{65} << 20, ' '));
+  EXPECT_EQ(baseline_json_text(read_baseline(path)), baseline_json_text(baseline_from(run)));
+  std::filesystem::remove(path);
 }
 
 TEST(Baseline, AnUpdateReplacesWhatRanAndKeepsTheRest) {

@@ -62,8 +62,8 @@ class RoundListener : public testing::EmptyTestEventListener {
   }
 
  private:
-  static std::vector<std::string> selected_cases(const testing::UnitTest& all) {
-    std::vector<std::string> slugs;
+  static std::vector<std::string_view> selected_cases(const testing::UnitTest& all) {
+    std::vector<std::string_view> slugs;
     for (int i = 0; i < all.total_test_suite_count(); ++i) {
       const testing::TestSuite& suite = *all.GetTestSuite(i);
       for (int j = 0; j < suite.total_test_count(); ++j) {
@@ -104,17 +104,25 @@ bool environment_asks_google_test() {
   return false;
 }
 
-void run_one_after_another(const std::vector<StageTest>& tests, const StageTestHooks& hooks) {
-  std::vector<std::string> slugs;
-  for (const StageTest& test : tests)
-    if (test.stage && (slugs.empty() || slugs.back() != test.slug)) slugs.emplace_back(test.slug);
+void for_each_test(const std::vector<TestGroup>& tests, const std::function<void(const StageTest& test)>& take) {
+  for (const TestGroup& group : tests) {
+    if (group.stages == 0) take({group.slug, std::nullopt});
+    for (const qkcts_stage stage : all_stages)
+      if ((group.stages & bit(stage)) != 0) take({group.slug, stage});
+  }
+}
+
+void run_one_after_another(const std::vector<TestGroup>& tests, const StageTestHooks& hooks) {
+  std::vector<std::string_view> slugs;
+  for (const TestGroup& group : tests)
+    if (group.stages != 0) slugs.push_back(group.slug);
   hooks.before_round(slugs);
-  for (const StageTest& test : tests) hooks.run(test);
+  for_each_test(tests, hooks.run);
 }
 
 }  // namespace
 
-RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vector<std::string>& gtest_arguments,
+RegisteredRun run_registered(const std::vector<TestGroup>& tests, const std::vector<std::string>& gtest_arguments,
                              const StageTestHooks& hooks) {
   if (gtest_arguments.empty() && !environment_asks_google_test()) {
     run_one_after_another(tests, hooks);
@@ -136,10 +144,10 @@ RegisteredRun run_registered(const std::vector<StageTest>& tests, const std::vec
 #ifdef __clang_analyzer__
   static_cast<void>(tests);  // it takes for lost what RegisterTest() hands to GoogleTest
 #else
-  for (const StageTest& test : tests) {
+  for_each_test(tests, [&](const StageTest& test) {
     testing::RegisterTest(std::string(test.slug).c_str(), name_of(test).c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [test, &hooks, &end]() -> testing::Test* { return new RegisteredTest(test, hooks, end); });
-  }
+  });
 #endif
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());

@@ -11,7 +11,7 @@
 namespace qkcts {
 
 RelationSession::RelationSession(const CorpusReader& corpus, const std::string& glob,
-                                 const std::vector<std::string>& slugs)
+                                 const std::vector<std::string_view>& slugs)
     : corpus_(corpus) {
   const auto selected = [&](const std::string& slug) { return std::binary_search(slugs.begin(), slugs.end(), slug); };
   for (const Relation& relation : corpus.relations())

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/case_run.hpp"
@@ -16,7 +17,7 @@ namespace qkcts {
 class RelationSession {
  public:
   // Relations whose slug matches the glob, or all of whose cases are among `slugs`. `corpus` outlives the object.
-  RelationSession(const CorpusReader& corpus, const std::string& glob, const std::vector<std::string>& slugs);
+  RelationSession(const CorpusReader& corpus, const std::string& glob, const std::vector<std::string_view>& slugs);
 
   const std::vector<Relation>& relations() const { return relations_; }
   // Before the first round: the others are left out.

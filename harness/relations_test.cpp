@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "harness/relation_session.hpp"
+#include "harness/run_selection.hpp"
 #include "harness/worker.hpp"
 #include "vectors/corpus_reader.hpp"
 
@@ -42,7 +43,7 @@ struct OpenAdapter {
 std::vector<RelationResult> results_of(OpenAdapter& adapter, std::string_view kind) {
   RunOptions options;
   options.judging = Judging::relations_alone;
-  RelationSession session(corpus(), "*", corpus().slugs());
+  RelationSession session(corpus(), "*", selected_slugs(corpus(), {}));
   std::vector<RelationResult> results;
   for (const Relation& relation : session.relations()) {
     if (!kind.empty() && row(relation.kind).name != kind) continue;

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <pugixml.hpp>
+#include <span>
 #include <sstream>
+#include <vector>
 
 #include "harness/report_outcome.hpp"
+#include "harness/spool_file.hpp"
 
 namespace qkcts {
 namespace {
@@ -31,56 +33,69 @@ struct Counts {
   }
 };
 
-void set_counts(pugi::xml_node suite, const Counts& counts) {
+std::string xml_text(pugi::xml_node node, unsigned int depth) {
+  std::ostringstream text;
+  node.print(text, "  ", pugi::format_default, pugi::encoding_auto, depth);
+  return text.str();
+}
+
+// What begins an element that holds others. As long as it holds none, it is written as one that is empty.
+std::string opened(pugi::xml_node node, unsigned int depth) {
+  const std::string text = xml_text(node, depth);
+  return text.substr(0, text.rfind(" />")) + ">\n";
+}
+
+void set_counts(pugi::xml_node suite, const Counts& counts, const std::string& time) {
   suite.append_attribute("tests") = counts.tests;
   suite.append_attribute("failures") = counts.failures;
   suite.append_attribute("errors") = counts.errors;
   suite.append_attribute("skipped") = counts.skipped;
+  suite.append_attribute("time") = time.c_str();
 }
 
+// The suites stand in the order of their names, each behind its counts. So tests wait as text in a temporary file until
+// all of them are known.
 class JunitWriter {
  public:
-  JunitWriter(const RunRecord& record, pugi::xml_node root)
+  explicit JunitWriter(const RunRecord& record)
       : record_(record),
-        root_(root),
         longest_(
             std::clamp(all_texts / std::max<std::size_t>(1, number_of_outcomes(record)), least_text, longest_text)) {}
 
   void add(const Outcome& outcome) {
-    const auto [place, is_new] = suites_.try_emplace(outcome.group);
-    Suite& suite = place->second;
-    if (is_new) {  // in the order of their names
-      const auto next = std::next(place);
-      suite.node = next == suites_.end() ? root_.append_child("testsuite")
-                                         : root_.insert_child_before("testsuite", next->second.node);
-      suite.node.append_attribute("name") = suite_name(outcome.group).c_str();
-      suite.node.append_attribute("timestamp") = record_.started.c_str();
-    }
-    add_test(suite.node, outcome, suite.counts);
+    Suite& suite = suites_[outcome.group];
+    pugi::xml_document document;
+    add_test(document, outcome, suite.counts);
+    const std::string test = xml_text(document.first_child(), 2);
+    suite.tests.push_back(texts_.put(std::as_bytes(std::span(test))));
     suite.seconds += outcome.seconds;
   }
 
-  void finish() {
+  void write(const TextSink& sink) const {
+    pugi::xml_document document;
+    pugi::xml_node root = document.append_child("testsuites");
+    root.append_attribute("name") = fmt::format("qkcts {} {}", record_.description.name, record_.corpus_suite).c_str();
     Counts all;
-    for (auto& [group, suite] : suites_) {
-      set_counts(suite.node, suite.counts);
-      suite.node.append_attribute("time") = fmt::format("{:.6f}", suite.seconds).c_str();
-      all.add(suite.counts);
-    }
-    set_counts(root_, all);
+    for (const auto& [group, suite] : suites_) all.add(suite.counts);
+    set_counts(root, all, fmt::format("{:.3f}", record_.seconds));
+    sink("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    if (suites_.empty()) return sink(xml_text(root, 0));
+    sink(opened(root, 0));
+    for (const auto& [group, suite] : suites_) write_suite(group, suite, sink);
+    sink("</testsuites>\n");
   }
 
  private:
   struct Suite {
-    pugi::xml_node node;
     Counts counts;
     double seconds = 0;
+    std::vector<SpoolFile::Place> tests;
   };
 
   std::string suite_name(const std::string& group) const { return fmt::format("{}.{}", record_.corpus_suite, group); }
 
-  void add_test(pugi::xml_node suite, const Outcome& outcome, Counts& counts) const {
-    pugi::xml_node test = suite.append_child("testcase");
+  void add_test(pugi::xml_node parent, const Outcome& outcome, Counts& counts) const {
+    pugi::xml_node test = parent.append_child("testcase");
     test.append_attribute("classname") = suite_name(outcome.group).c_str();
     test.append_attribute("name") = outcome.name.c_str();
     test.append_attribute("time") = fmt::format("{:.6f}", outcome.seconds).c_str();
@@ -98,28 +113,36 @@ class JunitWriter {
     element.append_child(pugi::node_pcdata).set_value(text.c_str());
   }
 
+  void write_suite(const std::string& group, const Suite& suite, const TextSink& sink) const {
+    pugi::xml_document document;
+    pugi::xml_node node = document.append_child("testsuite");
+    node.append_attribute("name") = suite_name(group).c_str();
+    node.append_attribute("timestamp") = record_.started.c_str();
+    set_counts(node, suite.counts, fmt::format("{:.6f}", suite.seconds));
+    sink(opened(node, 1));
+    for (const SpoolFile::Place test : suite.tests) {
+      const std::vector<std::byte> text = texts_.get(test);
+      sink({reinterpret_cast<const char*>(text.data()), text.size()});
+    }
+    sink("  </testsuite>\n");
+  }
+
   const RunRecord& record_;
-  pugi::xml_node root_;
   std::size_t longest_;
+  SpoolFile texts_;
   std::map<std::string, Suite> suites_;
 };
 
 }  // namespace
 
-std::string junit_xml(const RunRecord& record) {
-  pugi::xml_document document;
-  pugi::xml_node declaration = document.append_child(pugi::node_declaration);
-  declaration.append_attribute("version") = "1.0";
-  declaration.append_attribute("encoding") = "UTF-8";
-  pugi::xml_node root = document.append_child("testsuites");
-  root.append_attribute("name") = fmt::format("qkcts {} {}", record.description.name, record.corpus_suite).c_str();
-  JunitWriter writer(record, root);
+void write_junit_xml(const RunRecord& record, const TextSink& sink) {
+  JunitWriter writer(record);
   for_each_outcome(record, [&writer](const Outcome& outcome, const CaseResult*) { writer.add(outcome); });
-  writer.finish();
-  root.append_attribute("time") = fmt::format("{:.3f}", record.seconds).c_str();
-  std::ostringstream text;
-  document.save(text, "  ");
-  return text.str();
+  writer.write(sink);
+}
+
+std::string junit_xml(const RunRecord& record) {
+  return text_of([&](const TextSink& sink) { write_junit_xml(record, sink); });
 }
 
 }  // namespace qkcts

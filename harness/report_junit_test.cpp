@@ -5,6 +5,8 @@
 
 #include <iterator>
 #include <pugixml.hpp>
+#include <string>
+#include <vector>
 
 #include "harness/sample_record.hpp"
 
@@ -27,6 +29,27 @@ TEST(ReportJunit, IsWellFormedAndCountsAgree) {
     children += static_cast<int>(std::distance(test.begin(), test.end()));
   }
   EXPECT_EQ(children, 6);  // exactly one for each that is no pass
+}
+
+// Suites in the order of their names, whatever the order of the cases, and each holds as many tests as it says.
+TEST(ReportJunit, EachSuiteHoldsItsTests) {
+  RunRecord record = full_record();
+  record.cases[1].contract = "a_first";
+  record.cases[3].contract = "a_first";
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(junit_xml(record).c_str()));
+  const pugi::xml_node suites = document.child("testsuites");
+  std::vector<std::string> names;
+  int sum = 0;
+  for (const pugi::xml_node suite : suites.children("testsuite")) {
+    names.emplace_back(suite.attribute("name").value());
+    const auto tests = suite.children("testcase");
+    EXPECT_EQ(suite.attribute("tests").as_int(), std::distance(tests.begin(), tests.end())) << names.back();
+    for (const pugi::xml_node test : tests) EXPECT_EQ(test.attribute("classname").value(), names.back());
+    sum += suite.attribute("tests").as_int();
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"hand.a_first", "hand.demands", "hand.plain_sdpa", "hand.relations"}));
+  EXPECT_EQ(suites.attribute("tests").as_int(), sum);
 }
 
 }  // namespace

@@ -16,9 +16,13 @@ void leave_out(StageResult& stage) {
 
 }  // namespace
 
+void RunFindings::read_earlier() {
+  if (!request_.journal_folder.empty() && !journal_ && request_.resume)
+    earlier_ = journaled_run(request_.journal_folder, record_);
+}
+
 void RunFindings::open_journal(std::size_t cases) {
   if (request_.journal_folder.empty() || journal_) return;
-  if (request_.resume) earlier_ = journaled_run(request_.journal_folder, record_);
   journal_ =
       std::make_unique<RunJournal>(request_.journal_folder, record_, cases, request_.resume ? &earlier_ : nullptr);
   record_.contracts.insert(earlier_.contracts.begin(), earlier_.contracts.end());
@@ -27,13 +31,15 @@ void RunFindings::open_journal(std::size_t cases) {
 }
 
 CaseResult RunFindings::add(CaseResult fresh) {
-  const auto [known, is_new] = places_.try_emplace(fresh.slug, record_.cases.size());
+  std::optional<std::uint32_t>& place = cases_.at(fresh.slug).place;
   const CaseResults& results = record_.cases;
-  if (is_new || fresh.verdict > results[known->second].verdict) {
+  const bool is_new = !place;
+  if (is_new) place = static_cast<std::uint32_t>(results.size());
+  if (is_new || fresh.verdict > results[*place].verdict) {
     keep_worst_heat(record_, fresh);
-    (is_new ? record_.cases.emplace_back() : record_.cases[known->second]) = std::move(fresh);
+    (is_new ? record_.cases.emplace_back() : record_.cases[*place]) = std::move(fresh);
   }
-  CaseResult shown = results[known->second];
+  CaseResult shown = results[*place];
   if (journal_ && !earlier_.holds(shown.slug)) journal_->add(record_, shown);
   apply_known_failures(shown, record_.known_failures, request_.options.stages);
   return shown;
@@ -54,7 +60,7 @@ RelationResult RunFindings::add(RelationResult fresh) {
 
 void RunFindings::finish() {
   for (CaseResult& result : record_.cases) {
-    const StageSet selected = selected_[result.slug];
+    const StageSet selected = cases_.at(result.slug).selected;
     Verdict gravest = Verdict::not_run;
     for (StageResult& stage : result.stages) {
       if ((selected & bit(stage.stage)) == 0) leave_out(stage);

@@ -4,7 +4,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "harness/run_journal.hpp"
 #include "harness/run_request.hpp"
@@ -16,8 +18,10 @@ class RunFindings {
   // Both outlive the object.
   RunFindings(const RunRequest& request, RunRecord& record) : request_(request), record_(record) {}
 
-  // Begins the journal, or goes on with that of an earlier run, if the request names a folder for it. Not before the
-  // adapter is described; what was opened stays open. `cases`: so many will be run.
+  // The run that this one goes on with, if the request asks for that. Not before the adapter is described.
+  void read_earlier();
+  // Behind that: begins the journal, or goes on with that of the earlier run, if the request names a folder for it. Its
+  // first line holds what the record says by then. What was opened stays open. `cases`: so many will be run.
   void open_journal(std::size_t cases);
 
   // Of the run that this one goes on with.
@@ -32,8 +36,9 @@ class RunFindings {
   CaseResult add(CaseResult fresh);
   RelationResult add(RelationResult fresh);
 
-  // The stage was selected. At the end the others are no findings of this run, and known failures are marked.
-  void select(const std::string& slug, qkcts_stage stage) { selected_[slug] |= bit(stage); }
+  // The stage was selected, before its case is added; the name outlives the object. At the end the other stages are no
+  // findings of this run, and known failures are marked.
+  void select(std::string_view slug, qkcts_stage stage) { cases_[slug].selected |= bit(stage); }
   void finish();
 
  private:
@@ -41,8 +46,12 @@ class RunFindings {
   RunRecord& record_;
   JournaledRun earlier_;
   std::unique_ptr<RunJournal> journal_;
-  std::map<std::string, StageSet> selected_;
-  std::map<std::string, std::size_t> places_, relation_places_;  // by name, where in the record
+  struct KnownCase {
+    StageSet selected = 0;
+    std::optional<std::uint32_t> place;  // in the record, once it is there
+  };
+  std::map<std::string_view, KnownCase> cases_;
+  std::map<std::string, std::size_t> relation_places_;  // by name, where in the record
 };
 
 }  // namespace qkcts

@@ -3,6 +3,8 @@
 // (counts, exit code, meanings) is not read: the record is written again, and any difference is a fault of the file.
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "conformance/file.hpp"
 #include "conformance/json_in_parts.hpp"
 #include "conformance/json_schema.hpp"
@@ -247,6 +249,22 @@ CaseResult checked_case(const Json& json, const std::string& origin, const std::
   return result;
 }
 
+// `parse` hands over the objects under /cases and returns the rest.
+RunRecord checked_record(const std::string& name,
+                         const std::function<Json(const std::function<void(const Json& item)>& take)>& parse) {
+  CaseResults cases;
+  const Json document =
+      parse([&](const Json& item) { cases.push_back(checked_case(item, name, place_of_case(cases.size()))); });
+  if (!document.is_object() || !document.contains("schema"))
+    throw InputError(fmt::format("{}: is no run.json of `qkcts run -o`: it has no \"schema\"", name));
+  require_schema(document, "run", name, LongStrings::admitted);
+  RunRecord record = frame_at(JsonAt(document, name), name);
+  record.cases = std::move(cases);
+  require_known_cases(record, name);
+  require_consistency(document, frame_json(record), name, {});
+  return record;
+}
+
 }  // namespace
 
 CaseResult case_from_json(const JsonAt& at) {
@@ -258,19 +276,8 @@ StageHeat heat_from_json(const JsonAt& at) {
 }
 
 RunRecord record_from_json(std::string_view text, std::string_view origin) {
-  const std::string name(origin);
-  CaseResults cases;
-  const Json document = parse_json_in_parts(text, origin, "cases", [&](const Json& item) {
-    cases.push_back(checked_case(item, name, place_of_case(cases.size())));
-  });
-  if (!document.is_object() || !document.contains("schema"))
-    throw InputError(fmt::format("{}: is no run.json of `qkcts run -o`: it has no \"schema\"", origin));
-  require_schema(document, "run", origin, LongStrings::admitted);
-  RunRecord record = frame_at(JsonAt(document, name), name);
-  record.cases = std::move(cases);
-  require_known_cases(record, name);
-  require_consistency(document, frame_json(record), name, {});
-  return record;
+  return checked_record(std::string(origin),
+                        [&](const auto& take) { return parse_json_in_parts(text, origin, "cases", take); });
 }
 
 RunRecord record_from_frame(const Json& frame, const std::string& origin) {
@@ -281,7 +288,8 @@ RunRecord record_from_frame(const Json& frame, const std::string& origin) {
 }
 
 RunRecord read_run_record(const std::string& path) {
-  return record_from_json(read_text_file(path, std::uint64_t{1} << 29), path);  // 10,000 cases are about 2^27 bytes
+  constexpr std::uint64_t longest = std::uint64_t{1} << 29;  // 10,000 cases are about 2^27 bytes
+  return checked_record(path, [&](const auto& take) { return parse_json_file_in_parts(path, longest, "cases", take); });
 }
 
 }  // namespace qkcts

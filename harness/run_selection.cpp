@@ -46,8 +46,8 @@ void require_profiles(const std::map<Format, std::set<std::string>>& held, const
 
 }  // namespace
 
-std::vector<std::string> selected_slugs(const CorpusReader& corpus, const RunRequest& request) {
-  std::vector<std::string> slugs;
+std::vector<std::string_view> selected_slugs(const CorpusReader& corpus, const RunRequest& request) {
+  std::vector<std::string_view> slugs;
   for (const std::string& slug : corpus.slugs()) {
     const bool named = !request.only || request.only->contains(slug);
     if (named && fnmatch(request.case_glob.c_str(), slug.c_str(), 0) == 0) slugs.push_back(slug);
@@ -55,10 +55,10 @@ std::vector<std::string> selected_slugs(const CorpusReader& corpus, const RunReq
   return slugs;
 }
 
-std::vector<std::string> shared_out(const std::vector<std::string>& slugs, const CaseShare& share,
-                                    RelationSession& relations) {
+std::vector<std::string_view> shared_out(std::vector<std::string_view> slugs, const CaseShare& share,
+                                         RelationSession& relations) {
   if (share.count == 1) return slugs;
-  std::vector<std::string> mine;
+  std::vector<std::string_view> mine;
   for (std::size_t i = share.index - 1; i < slugs.size(); i += share.count) mine.push_back(slugs[i]);
   std::uint32_t others = 0;  // relations of cases that were not selected: dealt out in turn
   relations.keep_if([&](const Relation& relation) {
@@ -75,25 +75,27 @@ std::vector<std::string> all_names(const CorpusReader& corpus) {
   return names;
 }
 
-std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
+std::vector<TestGroup> stage_tests(const CorpusReader& corpus, const std::vector<std::string_view>& slugs,
                                    const std::vector<Relation>& relations, const RunRequest& request,
                                    const AdapterDescription& description) {
   std::multimap<std::string_view, std::string_view> relations_after;
   for (const Relation& relation : relations)
     relations_after.emplace(*std::max_element(relation.cases.begin(), relation.cases.end()), relation.slug);
-  std::vector<StageTest> tests;
+  std::vector<TestGroup> tests;
+  tests.reserve(slugs.size() + relations.size());
   std::map<Format, std::set<std::string>> held;
-  for (const std::string& slug : slugs) {
-    const GoldenCase golden = corpus.outline(slug);
+  for (const std::string_view slug : slugs) {
+    const GoldenCase golden = corpus.outline(std::string(slug));
     held[golden.input.inputs.format].insert(golden.profiles.begin(), golden.profiles.end());
-    for (const qkcts_stage stage : all_stages) {
-      if (golden.stages[stage].present) tests.push_back({slug, stage});
-    }
+    StageSet stages = 0;
+    for (const qkcts_stage stage : all_stages)
+      if (golden.stages[stage].present) stages |= bit(stage);
+    if (stages != 0) tests.push_back({slug, stages});
     const auto [first, last] = relations_after.equal_range(slug);
-    for (auto entry = first; entry != last; ++entry) tests.push_back({entry->second, std::nullopt});
+    for (auto entry = first; entry != last; ++entry) tests.push_back({entry->second, 0});
     relations_after.erase(first, last);
   }
-  for (const auto& [slug, relation] : relations_after) tests.push_back({relation, std::nullopt});
+  for (const auto& [slug, relation] : relations_after) tests.push_back({relation, 0});
   if (request.options.judging == Judging::values_and_relations) require_profiles(held, request, description);
   return tests;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/gtest_registration.hpp"
@@ -11,12 +12,12 @@
 
 namespace qkcts {
 
-// In the order of the corpus, which is that of the texts.
-std::vector<std::string> selected_slugs(const CorpusReader& corpus, const RunRequest& request);
+// In the order of the corpus, which is that of the texts. They are names that the corpus holds, as all others below.
+std::vector<std::string_view> selected_slugs(const CorpusReader& corpus, const RunRequest& request);
 
 // The cases of this share; of the relations those stay whose last case is among them.
-std::vector<std::string> shared_out(const std::vector<std::string>& slugs, const CaseShare& share,
-                                    RelationSession& relations);
+std::vector<std::string_view> shared_out(std::vector<std::string_view> slugs, const CaseShare& share,
+                                         RelationSession& relations);
 
 // Of all cases and relations of the corpus.
 std::vector<std::string> all_names(const CorpusReader& corpus);
@@ -24,7 +25,7 @@ std::vector<std::string> all_names(const CorpusReader& corpus);
 // They name what `slugs` and `relations` hold. Each relation comes right after the last of its cases, so that their
 // outputs are not kept for long. Throws AdapterError and UsageError where nobody can judge by the profile that
 // describe() or --profile names.
-std::vector<StageTest> stage_tests(const CorpusReader& corpus, const std::vector<std::string>& slugs,
+std::vector<TestGroup> stage_tests(const CorpusReader& corpus, const std::vector<std::string_view>& slugs,
                                    const std::vector<Relation>& relations, const RunRequest& request,
                                    const AdapterDescription& description);
 

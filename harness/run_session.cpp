@@ -53,19 +53,13 @@ class Session {
   }
 
   // The cases of which a stage is selected, in the order in which they will come up.
-  void begin_round(const std::vector<std::string>& slugs) {
+  void begin_round(const std::vector<std::string_view>& slugs) {
     current_.reset();
     relations_.begin_round();
-    findings_.open_journal(slugs.size());
+    findings_.read_earlier();
     for (const auto& [slug, result] : findings_.earlier_relations()) relations_.skip(slug);
-    if (!lanes_ || !record_.unavailable.empty()) return;
-    std::vector<LaneOrder> orders;
-    for (const std::string& slug : slugs)
-      if (!findings_.is_earlier(slug) || relations_.needs(slug)) orders.push_back(order_of(slug));
-    lanes_->plan(std::move(orders));
-    WorkerLimits limits = request_.limits;
-    limits.beside = lanes_->beside();
-    record_.machine.worker_memory_mib = resident_limit(limits) >> 20;
+    if (lanes_ && record_.unavailable.empty()) plan_lanes(slugs);
+    findings_.open_journal(slugs.size());
   }
 
   double earlier_seconds() const { return findings_.earlier_seconds(); }
@@ -77,9 +71,21 @@ class Session {
   }
 
  private:
+  void plan_lanes(const std::vector<std::string_view>& slugs) {
+    std::vector<LaneOrder> orders;
+    for (const std::string_view name : slugs) {
+      const std::string slug(name);
+      if (!findings_.is_earlier(slug) || relations_.needs(slug)) orders.push_back(order_of(slug));
+    }
+    lanes_->plan(std::move(orders));
+    WorkerLimits limits = request_.limits;
+    limits.beside = lanes_->beside();
+    record_.machine.worker_memory_mib = resident_limit(limits) >> 20;
+  }
+
   StageTestResult run_stage(const StageTest& test) {
     const std::string slug(test.slug);
-    findings_.select(slug, *test.stage);
+    findings_.select(test.slug, *test.stage);
     if (!current_ || current_->slug != slug) {
       current_ = findings_.add(run_one(slug));
       progress_.after_case(record_, *current_);
@@ -228,17 +234,17 @@ std::optional<RunRecord> run_corpus(const RunRequest& request, const RunProgress
       known_failure_uses(request.known_failures, record.corpus_suite,
                          request.known_failures_day.empty() ? record.started.substr(0, 10) : request.known_failures_day,
                          all_names(corpus));
-  const std::vector<std::string> selected = selected_slugs(corpus, request);
+  std::vector<std::string_view> selected = selected_slugs(corpus, request);
   RelationSession relations(corpus, request.case_glob, selected);
-  const std::vector<std::string> slugs = shared_out(selected, request.share, relations);
+  const std::vector<std::string_view> slugs = shared_out(std::move(selected), request.share, relations);
   Session session(request, progress, corpus, relations, record, std::move(lanes));
   session.open();
 
-  const std::vector<StageTest> tests = stage_tests(corpus, slugs, relations.relations(), request, record.description);
+  const std::vector<TestGroup> tests = stage_tests(corpus, slugs, relations.relations(), request, record.description);
   progress.start(slugs.size());
   const StageTestHooks hooks = {
       [&](const StageTest& test) { return session.run(test); },
-      [&](const std::vector<std::string>& selected_now) { session.begin_round(selected_now); },
+      [&](const std::vector<std::string_view>& selected_now) { session.begin_round(selected_now); },
       [&] { return session.is_at_its_end(); }};
   if (run_registered(tests, request.gtest_arguments, hooks) == RegisteredRun::listed) return std::nullopt;
   session.finish();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/spool_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -34,41 +35,52 @@ SpoolFile::~SpoolFile() {
   if (file_ >= 0) close(file_);
 }
 
-SpoolFile::SpoolFile(SpoolFile&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), refused_(std::exchange(other.refused_, false)) {}
+SpoolFile::SpoolFile(SpoolFile&& other) noexcept {
+  *this = std::move(other);
+}
 
 SpoolFile& SpoolFile::operator=(SpoolFile&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(refused_, other.refused_);
+  std::swap(end_, other.end_);
+  std::swap(held_, other.held_);
   return *this;
 }
 
-bool SpoolFile::write(std::uint64_t place, std::span<const std::byte> bytes) {
-  if (refused_) return false;
-  if (file_ < 0) file_ = nameless_file();
-  refused_ = file_ < 0;
-  while (!refused_ && !bytes.empty()) {
-    const ssize_t put = pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(place));
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) {
-      refused_ = true;
-    } else {
-      bytes = bytes.subspan(static_cast<std::size_t>(put));
-      place += static_cast<std::uint64_t>(put);
-    }
-  }
-  return !refused_;
+SpoolFile::Place SpoolFile::put(std::span<const std::byte> bytes, Place old) {
+  const Place place = {bytes.size() <= old.bytes ? old.start : end_, bytes.size()};
+  end_ = std::max(end_, place.start + place.bytes);
+  if (!write(place.start, bytes)) held_[place.start] = {bytes.begin(), bytes.end()};
+  return place;
 }
 
-std::vector<std::byte> SpoolFile::read(std::uint64_t place, std::size_t count) const {
-  std::vector<std::byte> bytes(count);
-  for (std::size_t done = 0; done < count;) {
-    const ssize_t got = pread(file_, bytes.data() + done, count - done, static_cast<off_t>(place + done));
+std::vector<std::byte> SpoolFile::get(Place place) const {
+  if (const auto held = held_.find(place.start); held != held_.end()) return held->second;
+  std::vector<std::byte> bytes(place.bytes);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t got = pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(place.start + done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) throw std::runtime_error("the temporary file of the results cannot be read back");
     done += static_cast<std::size_t>(got);
   }
   return bytes;
+}
+
+bool SpoolFile::write(std::uint64_t start, std::span<const std::byte> bytes) {
+  if (refused_) return false;
+  if (file_ < 0) file_ = nameless_file();
+  refused_ = file_ < 0;
+  while (!refused_ && !bytes.empty()) {
+    const ssize_t put = pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(start));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) {
+      refused_ = true;
+    } else {
+      bytes = bytes.subspan(static_cast<std::size_t>(put));
+      start += static_cast<std::uint64_t>(put);
+    }
+  }
+  return !refused_;
 }
 
 }  // namespace qkcts

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -11,20 +12,28 @@ namespace qkcts {
 
 class SpoolFile {
  public:
+  struct Place {
+    std::uint64_t start, bytes;
+  };
+
   SpoolFile() = default;
   ~SpoolFile();
   SpoolFile(SpoolFile&& other) noexcept;
   SpoolFile& operator=(SpoolFile&& other) noexcept;
 
-  // At this place, which may lie behind the end. False if there is no room, or no folder for temporary files: then what
-  // was to be written has to stay where it is.
-  bool write(std::uint64_t place, std::span<const std::byte> bytes);
-  // What was written there. Throws std::runtime_error if it is there no more.
-  std::vector<std::byte> read(std::uint64_t place, std::size_t count) const;
+  // In the place of `old`, which nobody reads any more, if there is room. Where there is none in the folder for
+  // temporary files, or no such folder, the bytes stay in memory.
+  Place put(std::span<const std::byte> bytes, Place old = {});
+  // Throws std::runtime_error if they are there no more.
+  std::vector<std::byte> get(Place place) const;
 
  private:
-  int file_ = -1;         // opened with the first write
+  bool write(std::uint64_t start, std::span<const std::byte> bytes);
+
+  int file_ = -1;         // opened with the first bytes
   bool refused_ = false;  // once there was no room, nothing more is tried
+  std::uint64_t end_ = 0;
+  std::map<std::uint64_t, std::vector<std::byte>> held_;  // what the file did not take, by its start
 };
 
 }  // namespace qkcts

@@ -82,6 +82,7 @@ struct CorpusReader::State {
     check_version();
     std::sort(contents.cases.begin(), contents.cases.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
+    contents.cases.shrink_to_fit();
   }
 
   void read_master() {
@@ -201,6 +202,7 @@ CorpusReader::CorpusReader(const std::string& path, CorpusKind kind) : state_(st
     state_->read_single();
   }
   const CorpusContents& contents = state_->contents;
+  state_->slugs.reserve(contents.cases.size());
   for (const DigestEntry& entry : contents.cases) state_->slugs.push_back(entry.name);
   if (contents_digest(state_->info.suite, state_->info.seed, contents) != state_->info.digest)
     throw InputError(fmt::format("{}: digest of the corpus does not match: the file was changed", path));

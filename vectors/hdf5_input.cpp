@@ -40,15 +40,19 @@ std::string inside(const std::string& group, const std::string& name) {
   return group.empty() ? name : fmt::format("{}/{}", group, name);
 }
 
-// What it has read of the structure of a file the library keeps, up to 32 MiB as stored, which are five times that in
-// memory. A corpus is read from its beginning to its end: little of it is asked for twice.
+// What it has read of the structure of a file the library keeps: by default more and more of it, up to 32 MiB as
+// stored, of which the attributes of cases take more than ten times that in memory. A corpus is read from its beginning
+// to its end, and little of it is asked for twice. The names of a large group are, and are one piece: for such a piece
+// alone more room is made, up to max_size.
 void keep_little_structure(hid_t access) {
   H5AC_cache_config_t cache{};
   cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
   if (H5Pget_mdc_config(access, &cache) < 0) return;
+  cache.set_initial_size = true;
+  cache.initial_size = std::size_t{1} << 19;
+  cache.min_size = cache.initial_size;
   cache.max_size = std::size_t{4} << 20;
-  cache.initial_size = std::min(cache.initial_size, cache.max_size);
-  cache.min_size = std::min(cache.min_size, cache.max_size);
+  cache.incr_mode = H5C_incr__off;
   H5Pset_mdc_config(access, &cache);
 }
 

@@ -26,7 +26,7 @@ int update(const UpdateArguments& given) {
   Baseline baseline;
   std::error_code error;
   if (std::filesystem::exists(given.baseline, error) && std::filesystem::file_size(given.baseline, error) != 0)
-    baseline = baseline_from_json(read_text_file(given.baseline), given.baseline);
+    baseline = read_baseline(given.baseline);
   std::size_t entries = 0;
   std::string changes;  // said once they are written
   for (const std::string& path : given.runs) {

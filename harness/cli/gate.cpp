@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "conformance/file.hpp"
 #include "harness/cli/commands.hpp"
 #include "harness/failure_text.hpp"
 #include "harness/file_kind.hpp"
@@ -30,7 +29,7 @@ std::string accepting_command(const GateArguments& given) {
 int run_gate(const GateArguments& given) {
   if (file_kind(given.baseline) != FileKind::run) require_kind(given.baseline, FileKind::baseline);
   require_kind(given.current, FileKind::run);
-  const Baseline baseline = baseline_from_json(read_text_file(given.baseline), given.baseline);
+  const Baseline baseline = read_baseline(given.baseline);
   const GateResult result = gate(baseline, read_run_record(given.current), given.options);
   fmt::print("{}", gate_text(result, given.options, accepting_command(given)));
   if (given.github) fmt::print("{}", gate_annotations(result, given.options));

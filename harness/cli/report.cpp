@@ -79,7 +79,8 @@ int report(const ReportArguments& given) {
   }
   if (!given.html.empty()) write_file_atomically(given.html, report_html(record, extras));
   if (!given.markdown.empty()) write_file_atomically(given.markdown, report_markdown(record));
-  if (!given.junit.empty()) write_file_atomically(given.junit, junit_xml(record));
+  if (!given.junit.empty())
+    write_file_atomically(given.junit, [&](const TextSink& sink) { write_junit_xml(record, sink); });
   if (!given.ctrf.empty())
     write_file_atomically(given.ctrf, [&](const TextSink& sink) { write_ctrf_json(record, sink); });
   if (!given.gitlab.empty())

@@ -30,7 +30,7 @@ void write_reports(const RunRecord& record, const std::string& folder, const Htm
     write_file_atomically(folder + "/run.json", [&](const TextSink& sink) { write_run_json(record, sink); });
   write_file_atomically(folder + "/report.html", report_html(record, extras));
   write_file_atomically(folder + "/report.md", report_markdown(record));
-  write_file_atomically(folder + "/junit.xml", junit_xml(record));
+  write_file_atomically(folder + "/junit.xml", [&](const TextSink& sink) { write_junit_xml(record, sink); });
   write_file_atomically(folder + "/ctrf.json", [&](const TextSink& sink) { write_ctrf_json(record, sink); });
   write_file_atomically(folder + "/codequality.json",
                         [&](const TextSink& sink) { write_gitlab_code_quality(record, sink); });
