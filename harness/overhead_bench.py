@@ -4,8 +4,8 @@
 
     overhead_bench.py BUILD/bin/qkcts BUILD/harness/test_adapters/libidle.so CORE.h5
 
-Prints the time of runs on the core corpus, and the memory of the host in runs of 1,000 and of 10,000 cases with few
-elements each, which are generated first, and of what reads the run.json of the latter.
+Prints the time of runs on the core corpus, and the memory of the host in runs of corpora of 1,000 and of 10,000 cases
+with few elements each, which are generated first, and of what renders the run.json of the latter.
 """
 import itertools
 import json
@@ -52,23 +52,21 @@ def core(program, adapter, corpus):
 
 
 def memory(program, adapter, folder):
-    shapes = itertools.product(range(1, 21), range(1, 26), range(1, 21))
-    plan = {"schema": "qkcts-plan/1", "suite": "many", "seed": 1,
-            "groups": [{"contracts": ["plain_sdpa"], "families": ["gaussian"], "formats": ["binary32"],
-                        "shapes": [f"1,1,1,{q},{k},{d},2" for q, k, d in itertools.islice(shapes, CASES)]}]}
-    with open(folder + "/plan.json", "w", encoding="utf-8") as file:
-        json.dump(plan, file)
-    corpus = folder + "/many.h5"
-    run(program, "generate", folder + "/plan.json", "-o", corpus)
-    for shard in ("1/10", "1/1"):
+    for cases in (CASES // 10, CASES):
+        shapes = itertools.product(range(1, 21), range(1, 26), range(1, 21))
+        plan = {"schema": "qkcts-plan/1", "suite": "many", "seed": 1,
+                "groups": [{"contracts": ["plain_sdpa"], "families": ["gaussian"], "formats": ["binary32"],
+                            "shapes": [f"1,1,1,{q},{k},{d},2" for q, k, d in itertools.islice(shapes, cases)]}]}
+        with open(folder + "/plan.json", "w", encoding="utf-8") as file:
+            json.dump(plan, file)
+        corpus = f"{folder}/many{cases}.h5"
+        run(program, "generate", folder + "/plan.json", "-o", corpus)
         for more in ((), ("-o", folder + "/reports")):
-            wall, _, most = run(program, "run", adapter, corpus, "--variants", "none", "--shard", shard, *more)
-            print(f"shard {shard} of {CASES} cases{', all reports' if more else ''}: {most:.0f} MiB, {wall:.1f} s")
-    record, baseline = folder + "/reports/run.json", folder + "/baseline.json"
-    for words in (("report", record, "-o", folder + "/again"), ("baseline", "update", baseline, record),
-                  ("gate", baseline, record)):
-        wall, _, most = run(program, *words)
-        print(f"{words[0]} of {CASES} cases: {most:.0f} MiB, {wall:.1f} s")
+            wall, _, most = run(program, "run", adapter, corpus, "--variants", "none", *more)
+            print(f"{cases} cases{', all reports' if more else ''}: {most:.0f} MiB, {wall:.1f} s")
+    record = folder + "/reports/run.json"
+    wall, _, most = run(program, "report", record, "-o", folder + "/again")
+    print(f"report of {CASES} cases: {most:.0f} MiB, {wall:.1f} s")
 
 
 def main():
