@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error of a norm: docs/budgets.md, N1 to N7.
+// Error of the elements of a norm: docs/budgets.md, N5 to N8.
 #pragma once
 
 #include <span>

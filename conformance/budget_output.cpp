@@ -174,7 +174,7 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
     sums.extremal = extremal_moves(w, values, exact, sums.blur);
   } else {
     sums.extremal.clear();
-    sums.unbounded.resize(std::max(sums.unbounded.size(), length), std::numeric_limits<double>::infinity());
+    sums.infinite.resize(std::max(sums.infinite.size(), length), std::numeric_limits<double>::infinity());
   }
   ElementTerms terms{};
   terms.n = n;
@@ -207,7 +207,7 @@ void output_errors(const RowWeights& w, const ValueRows& values, std::span<const
   in_widest_lanes([=, z = exact.data(), extents = extent.numbers(), moved = sums.moved.data(),
                    spread = u_p > 0 ? sums.spread.data() : sums.nothing.data(), weighted = sums.weighted.data(),
                    read = if_any(sums.read, sums.nothing), blur = sums.blur.data(),
-                   extremal = if_any(sums.extremal, sums.unbounded), aligned = if_any(sums.aligned, sums.nothing),
+                   extremal = if_any(sums.extremal, sums.infinite), aligned = if_any(sums.aligned, sums.nothing),
                    error = result.error.data(), hull = result.hull.data()]() QKCTS_STRAIGHT {
     if (unbounded) {
       output_errors_of<true>(terms, length, z, extents.total, extents.worst_read, extents.lowest, extents.highest,

@@ -34,7 +34,7 @@ struct OutputError {
 struct OutputSums {
   std::vector<double> moved, spread, weighted, blur;
   std::vector<double> read, extremal, aligned;  // empty where there is nothing to say
-  std::vector<double> nothing, unbounded;       // then 0 or infinity stand in their places
+  std::vector<double> nothing, infinite;        // then 0 or infinity stand in their places
 };
 
 void output_errors(const RowWeights& weights, const ValueRows& values, std::span<const double> exact, double slots,

@@ -27,7 +27,7 @@ struct HalfLanes {
 };
 
 // What an element may be off in all, unless its z is 0, nearly so or no number: then the exponent of an ulp (52 + 9
-// below that of z) is not to be had from the bits. How many are so?
+// below that of z) is not to be had from the bits. Returns 0 where none is so.
 template <std::size_t N>
 [[gnu::always_inline]] inline std::uint64_t add_storage(const StoreTerms& terms, std::size_t count, const double* z,
                                                         const double* errors, double* totals) {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <streambuf>
 #include <utility>
 
 #include <fmt/format.h>
@@ -64,10 +64,12 @@ class NewFile {
   // False: errno says why.
   bool put_in_place() {
     if (::fsync(file_.get()) != 0) return false;
-    if (!has_name_) {  // a link takes the place of nothing, a renamed file does
+    if (!has_name_) {
+      if (link_to(path_)) return file_.close() == 0;
+      if (errno != EEXIST) return false;
+      // A link takes the place of nothing, a renamed file does.
       ::unlink(temporary_.c_str());
-      has_name_ =
-          ::linkat(AT_FDCWD, own_link(file_.get()).c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) == 0;
+      has_name_ = link_to(temporary_);
     }
     if (!has_name_ || file_.close() != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) return false;
     has_name_ = false;
@@ -75,6 +77,9 @@ class NewFile {
   }
 
  private:
+  bool link_to(const std::string& name) const {
+    return ::linkat(AT_FDCWD, own_link(file_.get()).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
   static std::string own_link(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
   // Nothing where it could not be given a name later.
@@ -112,6 +117,55 @@ Descriptor opened(const std::string& path, std::uint64_t longest, std::uint64_t&
   return file;
 }
 
+// 0 at the end.
+std::size_t read_some(int fd, char* to, std::size_t most, const std::string& path) {
+  for (;;) {
+    const ssize_t got = ::read(fd, to, most);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) throw InputError(fmt::format("{}: cannot be read: {}", path, reason()));
+  }
+}
+
+// Of a file that `opened` has looked at: the same one, whatever takes its name meanwhile.
+class TextStream : public std::istream {
+ public:
+  TextStream(const std::string& path, std::uint64_t longest) : std::istream(nullptr), buffer_(path, longest) {
+    rdbuf(&buffer_);
+  }
+
+ private:
+  class Buffer : public std::streambuf {
+   public:
+    Buffer(const std::string& path, std::uint64_t longest) : path_(path), longest_(longest), bytes_(buffered, '\0') {
+      std::uint64_t size = 0;
+      file_ = opened(path, longest, size);
+    }
+
+   protected:
+    int_type underflow() override {
+      const std::size_t got = read_some(file_.get(), bytes_.data(), bytes_.size(), path_);
+      read_ += got;
+      if (read_ > longest_) throw InputError(fmt::format("{}: is longer than {} bytes", path_, longest_));
+      setg(bytes_.data(), bytes_.data(), bytes_.data() + got);
+      return got == 0 ? traits_type::eof() : traits_type::to_int_type(bytes_[0]);
+    }
+    pos_type seekpos(pos_type place, std::ios_base::openmode /*which*/) override {
+      if (place != pos_type(0) || ::lseek(file_.get(), 0, SEEK_SET) != 0) return pos_type(off_type(-1));
+      read_ = 0;
+      setg(nullptr, nullptr, nullptr);
+      return place;
+    }
+
+   private:
+    std::string path_;
+    std::uint64_t longest_, read_ = 0;
+    std::string bytes_;
+    Descriptor file_{-1};
+  };
+
+  Buffer buffer_;
+};
+
 }  // namespace
 
 std::string read_text_file(const std::string& path, std::uint64_t longest) {
@@ -120,22 +174,16 @@ std::string read_text_file(const std::string& path, std::uint64_t longest) {
   std::string text(static_cast<std::size_t>(size), '\0');
   std::size_t length = 0;
   while (length < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + length, text.size() - length);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw InputError(fmt::format("{}: cannot be read: {}", path, reason()));
+    const std::size_t got = read_some(file.get(), text.data() + length, text.size() - length, path);
     if (got == 0) break;  // it was cut while it was read
-    length += static_cast<std::size_t>(got);
+    length += got;
   }
   text.resize(length);
   return text;
 }
 
-std::ifstream open_text_file(const std::string& path, std::uint64_t longest) {
-  std::uint64_t size = 0;
-  opened(path, longest, size);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(fmt::format("{}: cannot be opened", path));
-  return file;
+std::unique_ptr<std::istream> open_text_file(const std::string& path, std::uint64_t longest) {
+  return std::make_unique<TextStream>(path, longest);
 }
 
 void require_replaceable(const std::string& path) {

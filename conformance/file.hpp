@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
+#include <istream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,8 +20,9 @@ class WriteError : public std::runtime_error {
 // Throws InputError "PATH: reason" if it is no readable regular file or longer than so many bytes.
 std::string read_text_file(const std::string& path, std::uint64_t longest = std::uint64_t{64} << 20);
 
-// The same, to be read piece by piece.
-std::ifstream open_text_file(const std::string& path, std::uint64_t longest);
+// The same, to be read piece by piece, and again after seekg(0). Reading throws InputError, too: where it fails, or goes
+// on beyond so many bytes.
+std::unique_ptr<std::istream> open_text_file(const std::string& path, std::uint64_t longest);
 
 // Throws WriteError "PATH: reason" where a new file would take the place of what is no regular file: a device, a pipe.
 void require_replaceable(const std::string& path);

@@ -10,9 +10,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <iterator>
 
 #include "conformance/contract.hpp"
 #include "conformance/growing_file.hpp"
+#include "conformance/json_in_parts.hpp"
 
 namespace qkcts {
 namespace {
@@ -90,10 +93,57 @@ TEST_F(FileTest, AKilledWriterLeavesNothing) {
 // What a killed process of the same number left is no obstacle.
 TEST_F(FileTest, ATemporaryNameThatIsTakenIsNoObstacle) {
   const std::string path = folder / "report";
+  write_file_atomically(path, "old");
   std::ofstream(path + ".partial." + std::to_string(::getpid())) << "rest";
   write_file_atomically(path, "new");
   EXPECT_EQ(read_text_file(path), "new");
   EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(FileTest, ANewFileHasThePermissionsOfAnyOther) {
+  const ::mode_t before = ::umask(0027);
+  const std::string path = folder / "report";
+  for (const char* text : {"new", "replaced"}) {
+    write_file_atomically(path, text);
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0640U) << text;
+  }
+  ::umask(before);
+}
+
+TEST_F(FileTest, APieceByPieceReaderSeesTheFileThatItOpened) {
+  const std::string path = folder / "long";
+  const std::string text = std::string(200000, 'a') + "\n" + std::string(3, 'b');
+  write_file_atomically(path, text);
+  const std::unique_ptr<std::istream> file = open_text_file(path, text.size());
+  std::filesystem::remove(path);
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(*file), {}), text);
+    file->clear();
+    file->seekg(0);
+  }
+}
+
+TEST_F(FileTest, AFileThatGrowsIsNotReadBeyondItsLimit) {
+  const std::string path = folder / "growing";
+  write_file_atomically(path, "12345");
+  const std::unique_ptr<std::istream> file = open_text_file(path, 5);
+  std::ofstream(path, std::ios::app) << "6";
+  EXPECT_THROW(file->rdbuf()->sgetc(), InputError);
+}
+
+// Its first page cannot be read.
+TEST_F(FileTest, AnErrorOfReadingSaysSo) {
+  for (const auto& read : {std::function<void()>([] { open_text_file("/proc/self/mem", 9)->rdbuf()->sgetc(); }),
+                           std::function<void()>([] { parse_json_file_in_parts("/proc/self/mem", 9, "", {}); })}) {
+    try {
+      read();
+      ADD_FAILURE() << "it was read";
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("/proc/self/mem: cannot be read: "), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST_F(FileTest, APipeIsNotReplaced) {

@@ -11,9 +11,9 @@ namespace qkcts {
 // Takes the next piece of a text.
 using TextSink = std::function<void(std::string_view piece)>;
 
-// A file without a name in the same folder, fsync, a temporary name, rename. Throws WriteError "PATH: reason"
-// (file.hpp) and what `write` throws. Whatever ends it meanwhile leaves nothing behind, but for a whole
-// PATH.partial.PID if it is killed between the last two steps; where the file system has no files without a name, that
+// A file without a name in the same folder, fsync, its name; a temporary name and rename where there is a PATH already.
+// Throws WriteError "PATH: reason" (file.hpp) and what `write` throws. Whatever ends it meanwhile leaves nothing behind,
+// but for a whole PATH.partial.PID if it is killed between the last two steps; where the file system has no files without a name, that
 // is the name from the beginning, and a kill leaves what was written.
 void write_file_atomically(const std::string& path, const std::function<void(const TextSink& sink)>& write);
 

@@ -3,8 +3,9 @@
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <istream>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -154,12 +155,13 @@ Json parse_json_in_parts(std::string_view text, std::string_view origin, std::st
 
 Json parse_json_file_in_parts(const std::string& path, std::uint64_t longest, std::string_view key,
                               const std::function<void(const Json& item)>& take) {
-  std::ifstream file = open_text_file(path, longest);
+  const std::unique_ptr<std::istream> file = open_text_file(path, longest);
   return parsed_in_parts(
-      path, key, take, [&](const auto& watch) { return Json::parse(file, watch); },
+      path, key, take, [&](const auto& watch) { return Json::parse(*file, watch); },
       [&](std::size_t byte) {
-        std::ifstream again = open_text_file(path, longest);
-        return place(std::istreambuf_iterator<char>(again), {}, byte);
+        file->clear();
+        file->seekg(0);
+        return place(std::istreambuf_iterator<char>(*file), {}, byte);
       });
 }
 

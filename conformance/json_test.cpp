@@ -2,10 +2,12 @@
 #include "conformance/json.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -79,7 +81,7 @@ std::string told(const std::function<Json(const std::function<void(const Json& i
 }
 
 TEST(ParseJson, AFileIsReadInPartsAsItsTextIs) {
-  const std::string path = testing::TempDir() + "/in_parts.json";
+  const std::string path = testing::TempDir() + "in_parts." + std::to_string(::getpid()) + ".json";
   for (const std::string text :
        {R"({"a": 1, "list": [{"b": 2}, {"b": [3, {"c": 4}]}], "other": [{"d": 5}]})", "{\n \"list\": [{},\n  {b}]}",
         R"({"list": [{"b": 2}, {"b": 1, "b": 2}]})", R"({"list": [{"b": 2})", R"({"list": []} more)", "", "7"}) {
@@ -96,6 +98,7 @@ TEST(ParseJson, AFileIsReadInPartsAsItsTextIs) {
               return parse_json_file_in_parts(path, 1000, "list", take);
             }).find("is longer than 1000 bytes"),
             std::string::npos);
+  std::filesystem::remove(path);
 }
 
 }  // namespace

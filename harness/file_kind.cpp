@@ -126,10 +126,13 @@ std::string_view kind_name(FileKind kind) {
 }
 
 std::optional<FileKind> file_kind(const std::string& path) {
-  const std::optional<std::string> text = ends_of(path);
-  if (!text) return std::nullopt;
+  const std::optional<std::string> ends = ends_of(path);
+  if (!ends) return std::nullopt;
+  std::string_view text = *ends;
+  if (const std::size_t brace = text.find_first_not_of(" \t\r\n"); brace < text.size() && text[brace] == '{')
+    text.remove_prefix(brace);
   const auto found = std::find_if(marks.begin(), marks.end(), [&](const KindMark& mark) {
-    return text->starts_with(mark.start) && text->find(mark.mark) != std::string::npos;
+    return text.starts_with(mark.start) && text.find(mark.mark) != std::string_view::npos;
   });
   if (found == marks.end()) return std::nullopt;
   return found->kind;

@@ -87,6 +87,7 @@ TEST_F(FileKinds, NothingElseIs) {
 TEST_F(FileKinds, ALongFileIsKnownByItsEnd) {
   const std::string text = "{\"cases\": \"" + std::string(3 << 20, 'x') + "\", \"schema\": \"qkcts-run/1\"}";
   EXPECT_EQ(file_kind(written("long", text)), FileKind::run);
+  EXPECT_EQ(file_kind(written("long", "\n  " + text)), FileKind::run);
 }
 
 TEST_F(FileKinds, LinksAreTheFileThatTheyNameAndNoOther) {

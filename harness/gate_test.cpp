@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/gate.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -28,6 +30,11 @@ Baseline baseline_from(const RunRecord& record) {
   Baseline baseline;
   update_baseline(baseline, record, machine_class(record));
   return baseline;
+}
+
+// Of no other process that runs the same test.
+std::string own_file(const std::string& name) {
+  return fmt::format("{}gate_test.{}.{}", testing::TempDir(), ::getpid(), name);
 }
 
 int gate_code(const RunRecord& before, const RunRecord& now, const GateOptions& options = {}) {
@@ -188,15 +195,16 @@ TEST(Baseline, FilesComeBackAsTheyWere) {
   const std::string text = baseline_json_text(baseline);
   EXPECT_EQ(baseline_json_text(baseline_from_json(text, "b.json")), text);
   EXPECT_EQ(baseline.runs.size(), 2u);
-  const std::string path = testing::TempDir() + "/baseline.json";
+  const std::string path = own_file("baseline.json");
   write_file_atomically(path, text);
   EXPECT_EQ(baseline_json_text(read_baseline(path)), text);
+  std::filesystem::remove(path);
 }
 
 // That of 10,000 cases is longer than any baseline may be.
 TEST(Baseline, ARunIsOneHoweverLong) {
   const RunRecord run = with_figures(0.1, 0.4);
-  const std::string path = testing::TempDir() + "/long_run.json";
+  const std::string path = own_file("run.json");
   write_file_atomically(path, run_json_text(run) + std::string(std::size_t{65} << 20, ' '));
   EXPECT_EQ(baseline_json_text(read_baseline(path)), baseline_json_text(baseline_from(run)));
   std::filesystem::remove(path);

@@ -2,6 +2,7 @@
 // What a run has found so far: in its record, in its journal, and as its user sees it, with known failures marked.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>

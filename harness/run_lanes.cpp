@@ -106,7 +106,6 @@ void CaseLanes::plan(std::vector<LaneOrder> orders) {
   waiting_.assign(std::make_move_iterator(orders.begin()), std::make_move_iterator(orders.end()));
   ready_.clear();
   for (Lane& lane : lanes_) lane.wanted = false;
-  hand_out({});
 }
 
 bool CaseLanes::is_under_way(const std::string& slug) const {

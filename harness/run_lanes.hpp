@@ -51,7 +51,8 @@ class CaseLanes {
 
   // Once, before any case; how many are at work follows from the first plan.
   void begin(LaneBeginning beginning);
-  // The cases that will be asked for, in this order, and are run ahead; of an earlier plan nothing is left.
+  // The cases that will be asked for, in this order, and are run ahead from the first take() on; of an earlier plan
+  // nothing is left.
   void plan(std::vector<LaneOrder> orders);
   // How many are at work; known with the first plan.
   int beside() const { return beside_; }

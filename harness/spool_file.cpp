@@ -48,13 +48,16 @@ SpoolFile& SpoolFile::operator=(SpoolFile&& other) noexcept {
 }
 
 SpoolFile::Place SpoolFile::put(std::span<const std::byte> bytes, Place old) {
+  if (bytes.empty()) return {};
   const Place place = {bytes.size() <= old.bytes ? old.start : end_, bytes.size()};
+  if (old.bytes > 0) held_.erase(old.start);
   end_ = std::max(end_, place.start + place.bytes);
   if (!write(place.start, bytes)) held_[place.start] = {bytes.begin(), bytes.end()};
   return place;
 }
 
 std::vector<std::byte> SpoolFile::get(Place place) const {
+  if (place.bytes == 0) return {};
   if (const auto held = held_.find(place.start); held != held_.end()) return held->second;
   std::vector<std::byte> bytes(place.bytes);
   for (std::size_t done = 0; done < bytes.size();) {
