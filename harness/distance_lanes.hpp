@@ -93,18 +93,18 @@ struct Measured {
 };
 
 // Let d = got - hi and w = lo/256 * ulp64(hi), so that the exact distance is d - w.
-// (1) Only an exact sum = fl(d) is settled here. Of the greater operand a and the lesser b, fl(sum - a) - b is the
+// (1) Only an exact sum = fl(d) is settled here; (5) says where it is. Elsewhere, of the greater operand a and the
+// lesser b, fl(sum - a) - b is the
 //     rounding error (Dekker 1971, Fast2Sum); so sum - got = -hi and sum + hi = got both hold if and only if it is 0.
 // (2) w = lo * 2^(e-60), e = floor(log2 |hi|), is exact: |lo| < 2^15, and |hi| >= 2^-800 keeps it normal. Of hi = 0 and
 //     lo = 0 it is 0.
 // (3) t = fl(sum - w) differs from d - w by at most 2^-53 |t|, and is 0 only where d - w is.
 // (4) distance() sums the parts of the same expansion, whose largest one is t and whose others are its rounding error
-//     and 0: fl(error of t + t) = t. Its scaling by 2^128 changes no quotient, since |t| <= 2^127 and Delta < 2^128
+//     and 0: fl(error of t + t) = t. Its scaling by 2^128 changes no quotient, since |t| < 2^128 and Delta < 2^128
 //     come nowhere near the ends of the range. So the figures are fl(|t| / Delta) and |t| / ulp(hi), the latter by an
 //     exact power of two: t is a multiple of 2^(e-60), so that its quotient by ulp(hi) is no subnormal number.
-// (5) Where hi is a normal number of the format and |t| / ulp(hi) < 2^(p-3), so that |t| < 2^(e-2), all of this is
-// given:
-//     with |w| <= 2^(e-45) and (3) |fl(d)| < 2^(e-1), a number, so that |d| < 2^(e-1) <= |hi| / 2. Then got has the
+// (5) Where hi is a normal number of the format and |t| / ulp(hi) < 2^(p-3), so that |t| < 2^(e-2), it is exact: with
+// |w| <= 2^(e-45) and (3) |fl(d)| < 2^(e-1), a number, so that |d| < 2^(e-1) <= |hi| / 2. Then got has the
 //     sign of hi and lies between hi / 2 and 2 hi, and d is exact (Sterbenz 1974); and the difference of the patterns
 //     of two numbers of one sign is that of their magnitudes. Who says `near` still has to see to both conditions;
 //     until then the figures mean nothing.

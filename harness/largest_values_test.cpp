@@ -38,8 +38,8 @@ TEST(LargestValues, AreThoseOfTheSortedList) {
     }
 }
 
-// What is in the class of the last that is kept, and larger than this one: 2.1.
-TEST(LargestValues, TheClassOfTheLastIsKept) {
+// What is near the last that is kept, and larger: 2.1.
+TEST(LargestValues, WhatIsNearTheLastIsKept) {
   std::vector<double> values(300, 3.0);
   values.resize(400, 2.0);
   values.resize(1000, 1.0);
@@ -54,7 +54,16 @@ TEST(LargestValues, WhatIsLargerByTheLastBitIsKept) {
   expect_places_of(values, 1);
 }
 
-// Where the classes by which they are sorted out tell nothing apart.
+// 110 of 512 numbers, from the middle of the range of patterns on: they are what is kept, that in the middle too.
+TEST(LargestValues, WhatIsTheFloorItselfIsKept) {
+  const auto one = std::bit_cast<std::uint64_t>(1.0);
+  std::vector<double> values(5, std::bit_cast<double>(one + 1999));
+  values.resize(110, std::bit_cast<double>(one + 1000));
+  values.resize(512, 1.0);
+  expect_places_of(values, 100);
+}
+
+// Where halving a range of patterns tells little apart, or ends at a single one.
 TEST(LargestValues, EqualAndExtremeOnesAreKeptToo) {
   std::mt19937_64 random(2);
   constexpr std::size_t count = 5000;

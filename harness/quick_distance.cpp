@@ -57,7 +57,8 @@ template <std::size_t N>
 struct BlockLanes {
   using Words = typename NarrowLanes<N>::TwoWords;
   typename LanesOf<N>::Bits inexact{};
-  Words least_power = ~Words{}, largest_ulps{}, largest_ratio{}, largest_delta{};  // Delta less the least that is right
+  Words least_power = ~Words{}, largest_ulps{}, largest_ratio{},
+        largest_excess{};  // of Delta over the least that is right
 };
 
 template <class Words>
@@ -97,7 +98,7 @@ template <std::size_t N>
   std::memcpy(&delta, deltas, sizeof delta);
   const Floats quotient = __builtin_convertvector(off, Floats) / delta;
   raise(block.largest_ratio, reinterpret_cast<Words>(quotient));
-  raise(block.largest_delta, reinterpret_cast<Words>(delta) - least_delta);
+  raise(block.largest_excess, reinterpret_cast<Words>(delta) - least_delta);
   std::memcpy(ratio, &quotient, sizeof quotient);
 }
 
@@ -127,7 +128,7 @@ template <std::size_t N, bool near>
   using Bits = typename LanesOf<N>::Bits;
   const std::uint32_t ratio = largest_of(block.largest_ratio);
   largest_ratio = static_cast<double>(std::bit_cast<float>(ratio)) * (1 + 0x1p-20) + 0x1p-49;
-  const Bits faulty_delta = reinterpret_cast<Bits>(block.largest_delta > largest_delta - least_delta);
+  const Bits faulty_delta = reinterpret_cast<Bits>(block.largest_excess > largest_delta - least_delta);
   const std::uint64_t least = std::max(near ? ulp.least : 0, std::bit_cast<std::uint64_t>(0x1p-800));
   Bits inexact = reinterpret_cast<Bits>(block.least_power < upper_word(least)) >> 32;
   if constexpr (near) {

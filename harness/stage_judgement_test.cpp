@@ -116,7 +116,7 @@ void count(const JudgedElement& e, ElementCounts& counts) {
   if (e.breach != Breach::none) ++counts.failed;
   if (e.rule == ElementRule::hidden) {
     ++counts.hidden;
-  } else if (e.trust == Trust::domain && (by_delta || e.rule == ElementRule::free)) {
+  } else if (e.rule == ElementRule::free || (by_delta && e.trust == Trust::domain)) {
     ++counts.domain;
   } else if (!by_delta) {
     ++counts.exact;
@@ -240,7 +240,7 @@ TEST(StageJudgement, IsTheSumOfItsElements) {
   for (const qkcts_stage stage : {QKCTS_STAGE_PROBS, QKCTS_STAGE_SCORES, QKCTS_STAGE_MASKED})
     for (const Format format : all_formats)
       for (std::size_t m = 0; m < mixtures.size(); ++m)
-        for (const std::size_t length : {1, 7, 48, 64, 65, 200}) {
+        for (const std::size_t length : {1, 7, 48, 64, 65, 200, 257, 300, 513, 640}) {
           const Verdict verdict =
               expect_same(stage_of(stage, format, length == 48 ? 40 : 3, length, mixtures[m], 100 * m + length));
           ASSERT_FALSE(testing::Test::HasFailure())
@@ -275,7 +275,7 @@ TEST(StageJudgement, OneWrongElementIsFoundAnywhere) {
 // All at the same part of Delta, so that ulps say which is the worst, and the first of equal ones it is.
 TEST(StageJudgement, TheWorstOfEqualOnesIsTheSame) {
   for (const Format format : all_formats)
-    for (const std::size_t count : {1, 63, 64, 99, 100, 101, 128, 199, 256}) {
+    for (const std::size_t count : {1, 63, 64, 99, 100, 101, 128, 199, 256, 257, 513, 1025}) {
       std::mt19937_64 random(count);
       Stage row{QKCTS_STAGE_PROBS, format, {}, {}}, rising = row;
       std::vector<HandmadeElement> elements, rising_elements;
@@ -298,6 +298,17 @@ TEST(StageJudgement, TheWorstOfEqualOnesIsTheSame) {
       EXPECT_TRUE(verdict == Verdict::pass || count == 1);
       EXPECT_EQ(expect_same(rising), Verdict::pass);
     }
+}
+
+// Nothing is off at all: the first element is the worst.
+TEST(StageJudgement, OfExactElementsTheFirstIsTheWorst) {
+  for (const Format format : all_formats) {
+    Stage row{QKCTS_STAGE_PROBS, format, {}, {}};
+    const std::vector<HandmadeElement> elements(600, {1, 0x1p-20f, ElementRule::budget, Trust::judged, 0});
+    row.golden = one_row_case(row.stage, format, elements);
+    row.got = stage_bytes(format, std::vector<double>(elements.size(), 1));
+    EXPECT_EQ(expect_same(row), Verdict::pass);
+  }
 }
 
 }  // namespace

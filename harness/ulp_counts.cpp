@@ -34,8 +34,11 @@ struct WordLanes {
   using Halves __attribute__((vector_size(8 * N))) = std::uint32_t;
   using Floats __attribute__((vector_size(8 * N))) = float;
   using Words __attribute__((vector_size(8 * N))) = std::int16_t;
+  using Counters __attribute__((vector_size(8 * N))) = std::uint16_t;
   static constexpr std::size_t lanes = 4 * N, registers = quick_elements / lanes;
+  static_assert(lanes * registers == quick_elements && N * registers == 16);  // as a block has bits
 };
+static_assert(LargestValues::most >= quick_run);  // which are chosen at once, at most
 
 // The upper halves of x and y: of two lanes of x, of two of y, and so on. (Of floating-point numbers it is a single
 // instruction.)
@@ -146,7 +149,8 @@ template <std::size_t N>
       read_words<N>(ulps + Lanes::lanes * i, these);
       words[Lanes::registers * block + i] = these;
       largest = largest < these ? these : largest;
-      from_floor |= (these >= floor) & static_cast<std::int16_t>(1U << i);
+      const auto bit = static_cast<std::int16_t>(1U << i);
+      from_floor |= (these >= floor) & bit;
     }
     choose<N>(ulps, join_bits<N>(from_floor), run.floor, chosen);
   }
@@ -154,11 +158,11 @@ template <std::size_t N>
   for (std::size_t lane = 0; lane < Lanes::lanes; ++lane) top = std::max<std::int16_t>(top, largest[lane]);
   chosen.above_zero = top > 0;
   for (std::size_t edge = 0; edge_words[edge] < top; ++edge) {
-    Words above;
+    typename Lanes::Counters above;
     std::memcpy(&above, counts + UlpCounts::counters * edge, sizeof above);
     for (std::size_t block = 0; block < run.blocks; ++block)
       for (std::size_t i = 0; i < Lanes::registers; ++i)
-        above -= words[Lanes::registers * block + i] > edge_words[edge];
+        above -= reinterpret_cast<typename Lanes::Counters>(words[Lanes::registers * block + i] > edge_words[edge]);
     std::memcpy(counts + UlpCounts::counters * edge, &above, sizeof above);
   }
 }

@@ -61,24 +61,31 @@ TEST(UlpCounts, EveryClassEndsAtItsEdge) {
       }
 }
 
-// Ascending blocks whose largest number is each time the least that is still kept.
+// Few different numbers, or of a grid, so that many are as large as what is the floor at the time.
 TEST(UlpCounts, WhatIsAsLargeAsTheFloorCounts) {
-  std::vector<double> all;
-  UlpCounts counts(2000);
-  const auto add = [&](std::size_t number, double ulps) {
-    for (std::size_t n = 0; n < number; n += quick_elements) {
-      std::array<double, quick_elements> block;
-      block.fill(ulps);
-      counts.add(block.data(), 1, block.size());
-      all.insert(all.end(), block.begin(), block.end());
+  const std::vector<double> values = around_edges();
+  std::mt19937_64 random(2);
+  for (std::size_t lanes = 2; lanes <= lane_count(); lanes *= 2)
+    for (int stream = 0; stream < 300; ++stream) {
+      const std::size_t kept = 1 + random() % (stream % 3 == 0 ? 700 : 50), rounds = 1 + random() % 100;
+      const std::size_t kinds = 1 + random() % 6;
+      UlpCounts counts(kept, lanes);
+      std::vector<double> pool, all;
+      while (pool.size() < kinds) pool.push_back(values[random() % values.size()]);
+      std::array<double, quick_run> ulps;
+      for (std::size_t round = 0; round < rounds; ++round) {
+        const std::size_t blocks = 1 + random() % quick_blocks;
+        for (std::size_t i = 0; i < blocks * quick_elements; ++i)
+          ulps[i] = stream % 2 == 0 ? pool[random() % kinds] : std::ldexp(static_cast<double>(random() % 1000), -8);
+        counts.add(ulps.data(), blocks, blocks * quick_elements);
+        all.insert(all.end(), ulps.begin(), ulps.begin() + static_cast<std::ptrdiff_t>(blocks * quick_elements));
+      }
+      std::sort(all.begin(), all.end(), std::greater<>());
+      const std::size_t places = std::min(kept, all.size());
+      for (std::size_t place = 0; place < places; place += 1 + places / 50)
+        ASSERT_EQ(counts.in_place(place), all[place]) << "stream " << stream << ", place " << place << " of " << kept;
+      ASSERT_EQ(counts.in_place(places - 1), all[places - 1]) << "stream " << stream << ", the last of " << kept;
     }
-  };
-  add(4600, 0.25);
-  add(1500, 4);  // makes the floor 0.25, or what comes after it
-  add(1500, 2);
-  add(1500, 0.25);
-  std::sort(all.begin(), all.end(), std::greater<>());
-  for (const std::size_t place : {0, 1400, 1600, 1999}) EXPECT_EQ(counts.in_place(place), all[place]);
 }
 
 // More blocks than the narrow counters take, in runs of every length; the last block of a run may have gaps.
@@ -105,6 +112,21 @@ TEST(UlpCounts, CountersDoNotRunOver) {
     EXPECT_EQ(counts.histogram(), expected);
     EXPECT_EQ(counts.count(), count);
     EXPECT_EQ(counts.in_place(0), 63 * 0.3);
+  }
+}
+
+// Every number above the same edges, so that no counter rises more slowly than it can.
+TEST(UlpCounts, CountersDoNotRunOverWhereAllCount) {
+  for (std::size_t lanes = 2; lanes <= lane_count(); lanes *= 2) {
+    UlpCounts counts(100, lanes);
+    std::array<double, quick_run> ulps;
+    ulps.fill(1);
+    constexpr std::size_t rounds = 20000;
+    for (std::size_t round = 0; round < rounds; ++round) counts.add(ulps.data(), quick_blocks, quick_run);
+    std::array<std::uint64_t, histogram_edges.size() + 1> expected{};
+    expected[static_cast<std::size_t>(std::lower_bound(histogram_edges.begin(), histogram_edges.end(), 1.0) -
+                                      histogram_edges.begin())] = rounds * quick_run;
+    EXPECT_EQ(counts.histogram(), expected);
   }
 }
 
