@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a stage is judged. Times nothing by itself: judging_bench.py asks for one round after another and lets
+// How fast stages are judged. Times nothing by itself: judging_bench.py asks for one round after another and lets
 // numpy.allclose compare the same arrays in between, since machines are noisy.
 //
-//   judging_bench FOLDER ELEMENTS
+//   judging_bench FOLDER ELEMENTS|CORPUS
 //
-// writes got.bin and expected.bin (binary32) and exact.bin (binary64) to the folder; then each line on stdin is one
-// round of judge_stage(), answered by its seconds of processor time.
+// A made-up output of so many elements, or every stage of the binary32 cases of a corpus under every profile, with the
+// expected values as results. Writes got.bin and expected.bin (binary32) and exact.bin (binary64) to the folder, one
+// array after another, and arrays.txt: elements of each, and how often it is judged. Then each line on stdin is one
+// round of judge_stage() for all of them, answered by its seconds of processor time.
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <iostream>
 #include <random>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "harness/handmade_case.hpp"
 #include "harness/judgement.hpp"
+#include "vectors/corpus_reader.hpp"
 
 namespace {
 
@@ -33,16 +40,10 @@ double processor_seconds() {
 
 // An output of binary32 as a conforming kernel leaves it: values of both signs over some binades, errors of a few ulp
 // within a Delta of eight.
-struct Judged {
-  GoldenCase golden;
-  std::vector<float> got, expected;
-};
-
-Judged judged_output(std::size_t elements) {
+GoldenCase made_up_output(std::size_t elements, std::vector<float>& got) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
-  Judged result;
-  GoldenCase& golden = result.golden;
+  GoldenCase golden;
   golden.input.slug = "bench";
   golden.input.contract.name = "plain_sdpa";
   golden.input.inputs.format = Format::binary32;
@@ -62,44 +63,118 @@ Judged judged_output(std::size_t elements) {
     stage.values.rule.push_back(ElementRule::budget);
     stage.budgets[0].delta.push_back(static_cast<float>(8 * unit));
     stage.budgets[0].trust.push_back(Trust::judged);
-    result.expected.push_back(static_cast<float>(exact));
-    result.got.push_back(static_cast<float>(exact + unit * normal(random)));
+    got.push_back(static_cast<float>(exact + unit * normal(random)));
   }
-  return result;
+  return golden;
+}
+
+// What is judged once for each profile of its case.
+struct Output {
+  const GoldenCase* golden;
+  qkcts_stage stage;
+  std::vector<std::byte> got;
+
+  const ProvenStage& values() const { return golden->stages[stage].values; }
+  std::vector<float> stored() const {
+    const auto length = static_cast<std::size_t>(row_length(stage, golden->input.shape));
+    std::vector<float> rows(values().rows.size() * length);
+    for (std::size_t row = 0; row < values().rows.size(); ++row)
+      std::memcpy(rows.data() + row * length, got.data() + values().rows[row] * length * sizeof(float),
+                  length * sizeof(float));
+    return rows;
+  }
+};
+
+std::vector<GoldenCase> cases_of(const std::string& corpus) {
+  const CorpusReader reader(corpus);
+  std::vector<GoldenCase> cases;
+  for (const std::string& slug : reader.slugs())
+    if (reader.outline(slug).input.inputs.format == Format::binary32) cases.push_back(reader.read(slug));
+  return cases;
+}
+
+// Rows that are not stored are 0.
+std::vector<std::byte> expected_tensor(const GoldenCase& golden, qkcts_stage stage) {
+  const ProvenStage& values = golden.stages[stage].values;
+  const auto length = static_cast<std::size_t>(row_length(stage, golden.input.shape));
+  std::vector<float> tensor(static_cast<std::size_t>(row_count(stage, golden.input.shape)) * length);
+  for (std::size_t i = 0; i < values.expected.size(); ++i)
+    tensor[values.rows[i / length] * length + i % length] =
+        std::bit_cast<float>(static_cast<std::uint32_t>(values.expected[i]));
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(tensor));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<Output> outputs_of(const std::vector<GoldenCase>& cases) {
+  std::vector<Output> outputs;
+  for (const GoldenCase& golden : cases)
+    for (const qkcts_stage stage : all_stages)
+      if (golden.stages[stage].present && stage_format(stage, Format::binary32) == Format::binary32)
+        outputs.push_back({&golden, stage, expected_tensor(golden, stage)});
+  return outputs;
 }
 
 template <class T>
-void write(const std::string& path, const std::vector<T>& values) {
-  std::ofstream file(path, std::ios::binary);
+void write(std::ofstream& file, const std::vector<T>& values) {
   file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
-  if (!file.flush()) throw std::runtime_error(path + ": cannot be written");
 }
 
-int bench(const std::string& folder, std::size_t elements) {
-  const Judged judged = judged_output(elements);
-  write(folder + "/got.bin", judged.got);
-  write(folder + "/expected.bin", judged.expected);
-  write(folder + "/exact.bin", judged.golden.stages[QKCTS_STAGE_OUTPUT].values.hi);
-  fmt::print("{}\n", judged.got.size());
+void write_arrays(const std::string& folder, const std::vector<Output>& outputs) {
+  std::ofstream got(folder + "/got.bin"), expected(folder + "/expected.bin"), exact(folder + "/exact.bin");
+  std::ofstream arrays(folder + "/arrays.txt");
+  for (const Output& output : outputs) {
+    std::vector<float> rounded;
+    for (const std::uint64_t pattern : output.values().expected)
+      rounded.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(pattern)));
+    write(got, output.stored());
+    write(expected, rounded);
+    write(exact, output.values().hi);
+    arrays << rounded.size() << ' ' << output.golden->profiles.size() << '\n';
+  }
+  for (std::ofstream* file : {&got, &expected, &exact, &arrays})
+    if (!file->flush()) throw std::runtime_error(folder + ": its files cannot be written");
+}
+
+int bench(const std::string& folder, const std::vector<Output>& outputs) {
+  write_arrays(folder, outputs);
+  fmt::print("ready\n");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
+    bool failed = false;
     const double start = processor_seconds();
-    const StageJudgement judgement =
-        judge_stage(judged.golden, QKCTS_STAGE_OUTPUT, 0, std::as_bytes(std::span(judged.got)));
+    for (const Output& output : outputs)
+      for (std::size_t profile = 0; profile < output.golden->profiles.size(); ++profile)
+        failed |= judge_stage(*output.golden, output.stage, profile, output.got).verdict == Verdict::fail;
     const double seconds = processor_seconds() - start;
-    if (judgement.verdict != Verdict::pass) throw std::runtime_error("the made-up output does not pass");
+    if (failed) throw std::runtime_error("what is right does not pass");
     fmt::print("{}\n", seconds);
     std::fflush(stdout);
   }
   return 0;
 }
 
+int bench_elements(const std::string& folder, std::size_t elements) {
+  std::vector<float> got;
+  const GoldenCase golden = made_up_output(elements, got);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(got));
+  return bench(folder, {{&golden, QKCTS_STAGE_OUTPUT, {bytes.begin(), bytes.end()}}});
+}
+
+int bench_corpus(const std::string& folder, const std::string& corpus) {
+  const std::vector<GoldenCase> cases = cases_of(corpus);
+  return bench(folder, outputs_of(cases));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   try {
-    if (count == 3) return bench(arguments[1], std::stoul(arguments[2]));
-    fmt::print(stderr, "usage: judging_bench FOLDER ELEMENTS\n");
+    if (count == 3) {
+      const std::string what = arguments[2];
+      const bool is_number = what.find_first_not_of("0123456789") == std::string::npos;
+      return is_number ? bench_elements(arguments[1], std::stoul(what)) : bench_corpus(arguments[1], what);
+    }
+    fmt::print(stderr, "usage: judging_bench FOLDER ELEMENTS|CORPUS\n");
   } catch (const std::exception& error) {
     fmt::print(stderr, "judging_bench: {}\n", error.what());
   }
